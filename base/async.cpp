@@ -1,0 +1,53 @@
+#include "base/async.hpp"
+
+namespace ars::base {
+
+namespace {
+
+[[noreturn]] void throw_aborted() {
+    throw boost::system::system_error(asio::error::operation_aborted);
+}
+
+}  // namespace
+
+Task<void> sleep_until(Deadline deadline) {
+    asio::steady_timer timer(co_await asio::this_coro::executor);
+    timer.expires_at(deadline.at);
+    co_await timer.async_wait(asio::use_awaitable);
+}
+
+Task<bool> is_cancelled() {
+    const auto state = co_await asio::this_coro::cancellation_state;
+    co_return state.cancelled() != asio::cancellation_type::none;
+}
+
+Task<void> shield_from_cancellation() {
+    co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
+    co_await asio::this_coro::throw_if_cancelled(false);
+}
+
+Task<bool> Notifier::wait(Deadline deadline) {
+    Waiter waiter{asio::steady_timer(executor_)};
+    waiter.timer.expires_at(deadline.at);
+    const auto place = waiters_.insert(waiters_.end(), &waiter);
+    struct Leave {
+        std::list<Waiter*>& list;
+        std::list<Waiter*>::iterator place;
+        ~Leave() { list.erase(place); }
+    } leave{waiters_, place};
+    const auto [error] = co_await waiter.timer.async_wait(asio::as_tuple(asio::use_awaitable));
+    const bool cancelled = co_await is_cancelled();
+    if (cancelled && !waiter.notified) {
+        throw_aborted();
+    }
+    co_return waiter.notified;
+}
+
+void Notifier::notify_all() {
+    for (Waiter* waiter : waiters_) {
+        waiter->notified = true;
+        waiter->timer.cancel();
+    }
+}
+
+}  // namespace ars::base

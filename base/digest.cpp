@@ -1,0 +1,43 @@
+#include "base/digest.hpp"
+
+#include <sys/random.h>
+
+#include <boost/uuid/uuid.hpp>
+#include <boost/uuid/uuid_io.hpp>
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <stdexcept>
+
+namespace ars::base {
+
+std::string sha256_hex(std::string_view bytes) {
+    unsigned char raw[EVP_MAX_MD_SIZE];
+    unsigned int size = 0;
+    if (EVP_Digest(bytes.data(), bytes.size(), raw, &size, EVP_sha256(), nullptr) != 1) {
+        throw std::runtime_error("SHA-256 is missing from libcrypto");
+    }
+    static constexpr char kHex[] = "0123456789abcdef";
+    std::string out;
+    out.reserve(std::size_t{size} * 2);
+    for (unsigned int i = 0; i < size; ++i) {
+        out += kHex[raw[i] >> 4U];
+        out += kHex[raw[i] & 15U];
+    }
+    return out;
+}
+
+std::string random_uuid() {
+    boost::uuids::uuid id{};
+    if (::getrandom(id.data, sizeof id.data, 0) != static_cast<ssize_t>(sizeof id.data)) {
+        throw std::runtime_error("getrandom gave too few bytes");
+    }
+    id.data[6] = static_cast<std::uint8_t>((id.data[6] & 0x0FU) | 0x40U);
+    id.data[8] = static_cast<std::uint8_t>((id.data[8] & 0x3FU) | 0x80U);
+    return boost::uuids::to_string(id);
+}
+
+bool equal_constant_time(std::string_view a, std::string_view b) {
+    return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
+}
+
+}  // namespace ars::base

@@ -1,0 +1,18 @@
+// Debian ships libfmt without a static archive: its implementation is compiled here, once.
+#include <fmt/format-inl.h>
+
+FMT_BEGIN_NAMESPACE
+template FMT_API auto dragonbox::to_decimal(float x) noexcept -> dragonbox::decimal_fp<float>;
+template FMT_API auto dragonbox::to_decimal(double x) noexcept -> dragonbox::decimal_fp<double>;
+namespace detail {
+template FMT_API auto thousands_sep_impl(locale_ref) -> thousands_sep_result<char>;
+template FMT_API auto decimal_point_impl(locale_ref) -> char;
+template FMT_API void buffer<char>::append(const char*, const char*);
+template FMT_API void vformat_to(
+    buffer<char>&, string_view, typename vformat_args<>::type, locale_ref
+);
+template FMT_API auto thousands_sep_impl(locale_ref) -> thousands_sep_result<wchar_t>;
+template FMT_API auto decimal_point_impl(locale_ref) -> wchar_t;
+template FMT_API void buffer<wchar_t>::append(const wchar_t*, const wchar_t*);
+}  // namespace detail
+FMT_END_NAMESPACE

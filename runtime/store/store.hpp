@@ -1,0 +1,154 @@
+// The durable memory of the server: one LMDB environment, one writer thread, reads anywhere.
+//
+// Accepted = committed: write() returns only after the commit that holds its closure is on disk.
+// Closures that queue up while a commit is under way share the next one, each in a nested transaction
+// of its own, so that one that fails undoes only itself.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/async.hpp"
+#include "base/log.hpp"
+#include "base/result.hpp"
+#include "runtime/store/records.hpp"
+
+namespace ars::store {
+
+// Read access to one consistent snapshot. Never keep one across an await.
+class ReadTxn {
+  public:
+    [[nodiscard]] std::optional<ThreadRecord> thread(ThreadNo no) const;
+    [[nodiscard]] std::optional<ThreadRecord> thread_by_id(const std::string& id) const;
+    // Newest first, without sub-agents' and deleted threads; `agent_slug` empty = all.
+    [[nodiscard]] std::vector<ThreadRecord> threads_of(
+        const std::string& uid, const std::string& agent_slug, std::size_t limit, std::size_t offset
+    ) const;
+
+    [[nodiscard]] std::optional<RunRecord> run(RunNo no) const;
+    [[nodiscard]] std::optional<RunRecord> run_by_id(const std::string& id) const;
+    [[nodiscard]] std::optional<RunRecord> run_by_request(const std::string& request_id) const;
+    [[nodiscard]] std::vector<RunNo> open_runs() const;  // not terminal, oldest first
+    [[nodiscard]] std::optional<RunNo> open_run_of_thread(ThreadNo thread) const;
+    [[nodiscard]] std::optional<RunNo> latest_run_of_thread(ThreadNo thread) const;
+    [[nodiscard]] std::vector<RunNo> children_of(RunNo run) const;  // direct, oldest first
+
+    [[nodiscard]] std::optional<MessageRecord> message(Seq seq) const;
+    // Oldest first, those with seq > `after`, at most `limit`.
+    [[nodiscard]] std::vector<MessageRecord> messages(
+        ThreadNo thread, Seq after = 0, std::size_t limit = SIZE_MAX
+    ) const;
+    [[nodiscard]] std::vector<CallRecord> calls(RunNo run, std::uint32_t step) const;
+    [[nodiscard]] std::optional<CallRecord> call(
+        RunNo run, std::uint32_t step, std::uint32_t index
+    ) const;
+    [[nodiscard]] std::optional<CheckpointRecord> latest_checkpoint(ThreadNo thread) const;
+    // Newest first.
+    [[nodiscard]] std::vector<CheckpointRecord> checkpoints(
+        ThreadNo thread, Seq before, std::size_t limit
+    ) const;
+    // Oldest first, those with id > `after`, at most `limit`.
+    [[nodiscard]] std::vector<EventRecord> events(
+        RunNo run, EventId after, std::size_t limit
+    ) const;
+    [[nodiscard]] std::optional<EventId> last_event_id(RunNo run) const;
+
+  protected:
+    friend class Store;
+    ReadTxn(void* txn, const struct Tables& tables) : txn_(txn), tables_(&tables) {}
+    void* txn_;  // MDB_txn*: lmdb.h stays inside store/
+    const struct Tables* tables_;
+};
+
+// Write access inside a closure given to Store::write, on the writer thread.
+// Every put assigns what is still zero or empty: numbers, seqs, created_ms and public ids.
+class WriteTxn : public ReadTxn {
+  public:
+    void put_thread(ThreadRecord& thread);
+    // Keeps the indexes of open runs, of the thread's open and latest run, of request ids and children.
+    void put_run(RunRecord& run);
+    void add_message(MessageRecord& message);
+    void put_call(const CallRecord& call);
+    void add_checkpoint(CheckpointRecord& checkpoint);
+    // Assigns the id: ms = max(now, last of the run), n breaks ties.
+    void add_event(EventRecord& event);
+
+  private:
+    friend class Store;
+    using ReadTxn::ReadTxn;
+    void append(char kind, Seq& seq, const std::string& bytes);
+};
+
+struct StoreOptions {
+    std::string directory;  // made when missing, 0700; may be a /proc/self/fd path
+    std::size_t max_size;   // bytes of address space
+    bool sync = true;       // false only for tests: survives kill -9, not a power cut
+};
+
+class Store {
+  public:
+    // Opens or creates. A second process on the directory, a newer schema and an unreadable file are errors
+    // with a remedy; stale reader slots of dead processes are cleared.
+    [[nodiscard]] static base::Result<std::unique_ptr<Store>> open(
+        const StoreOptions& options, const base::Log& log
+    );
+    ~Store();  // writes what is queued, then closes
+
+    // Runs `read(txn)` on the calling thread at once.
+    template <class F>
+    auto read(F&& f) const {
+        const Snapshot snapshot(*this);
+        return f(static_cast<const ReadTxn&>(snapshot.txn()));
+    }
+
+    // Runs `change(txn)` on the writer thread and returns its Result after the durable commit. `change` must
+    // own what it uses, do no I/O, and return base::Result<R> with R copyable. An error result, a full map or a
+    // full disk (codes "store_full", "disk_full") leave nothing of it behind.
+    // Not cancellable: it completes in the time of a commit, so that no caller is left in doubt.
+    template <class R>
+    base::Task<base::Result<R>> write(std::function<base::Result<R>(WriteTxn&)> change) {
+        auto result = std::make_shared<std::optional<base::Result<R>>>();
+        // Named first: a capturing lambda inside a co_await expression is a compiler trap.
+        std::function<base::Result<void>(WriteTxn&)> closure =
+            [result, change = std::move(change)](WriteTxn& txn) -> base::Result<void> {
+            result->emplace(change(txn));
+            if (!result->value().has_value()) {
+                return std::unexpected(result->value().error());
+            }
+            return {};
+        };
+        const base::Result<void> committed = co_await submit(std::move(closure));
+        if (!committed) {
+            co_return std::unexpected(committed.error());
+        }
+        co_return std::move(result->value());
+    }
+
+    // The same without a coroutine, for boot and tests: blocks the caller until the commit.
+    base::Result<void> write_blocking(std::function<base::Result<void>(WriteTxn&)> change);
+
+  private:
+    class Snapshot {
+      public:
+        explicit Snapshot(const Store& store);
+        ~Snapshot();
+        Snapshot(const Snapshot&) = delete;
+        Snapshot& operator=(const Snapshot&) = delete;
+        [[nodiscard]] const ReadTxn& txn() const { return txn_; }
+
+      private:
+        const Store& store_;
+        ReadTxn txn_;
+    };
+
+    Store();
+    base::Task<base::Result<void>> submit(std::function<base::Result<void>(WriteTxn&)> closure);
+
+    struct Impl;
+    std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace ars::store

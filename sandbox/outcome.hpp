@@ -1,0 +1,49 @@
+// How a command ended: one value whose kinds can't be confused.
+#pragma once
+
+#include <boost/json/object.hpp>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/deadline.hpp"
+
+namespace ars::sandbox {
+
+enum class OutcomeStatus : std::uint8_t {
+    exited,        // by itself, `exit_code`
+    signalled,     // `signal`, not sent by us
+    timed_out,     // its time limit
+    cancelled,     // the caller went away
+    oom,           // `detail` names the evidence: "cgroup" or "watch"
+    violation,     // `detail` names the denied call
+    setup_failed,  // never started: `detail` names step and errno
+};
+[[nodiscard]] const char* to_string(OutcomeStatus status);
+
+struct BackgroundProcess {
+    int pid = 0;  // inside the scope
+    std::string command;
+};
+
+struct Outcome {
+    OutcomeStatus status = OutcomeStatus::setup_failed;
+    int exit_code = 0;
+    int signal = 0;
+    int setup_errno = 0;       // setup_failed: ENOENT and EACCES of the exec become 127 and 126
+    std::string detail;
+    std::string out;           // captured stdout, valid UTF-8, head and tail
+    std::string err;           // captured stderr
+    std::string merged;        // both in the order of arrival, head and tail
+    bool lossy = false;        // invalid bytes were replaced
+    std::uint64_t omitted_bytes = 0;
+    std::string log_path;      // guest path of the full text; empty when all of it is above
+    base::milliseconds duration{0};
+    std::vector<BackgroundProcess> background;
+
+    // The code a shell would give: exit code, 124 timed out, 128+n, 126/127, 125 set-up failed.
+    [[nodiscard]] int shell_code() const;
+    [[nodiscard]] boost::json::object to_json() const;  // ARCHITECTURE.md, "An outcome as JSON"
+};
+
+}  // namespace ars::sandbox
