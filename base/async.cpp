@@ -2,28 +2,10 @@
 
 namespace ars::base {
 
-namespace {
-
-[[noreturn]] void throw_aborted() {
-    throw boost::system::system_error(asio::error::operation_aborted);
-}
-
-}  // namespace
-
 Task<void> sleep_until(Deadline deadline) {
     asio::steady_timer timer(co_await asio::this_coro::executor);
     timer.expires_at(deadline.at);
     co_await timer.async_wait(asio::use_awaitable);
-}
-
-Task<bool> is_cancelled() {
-    const auto state = co_await asio::this_coro::cancellation_state;
-    co_return state.cancelled() != asio::cancellation_type::none;
-}
-
-Task<void> shield_from_cancellation() {
-    co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
-    co_await asio::this_coro::throw_if_cancelled(false);
 }
 
 Task<bool> Notifier::wait(Deadline deadline) {
@@ -35,10 +17,11 @@ Task<bool> Notifier::wait(Deadline deadline) {
         std::list<Waiter*>::iterator place;
         ~Leave() { list.erase(place); }
     } leave{waiters_, place};
-    const auto [error] = co_await waiter.timer.async_wait(asio::as_tuple(asio::use_awaitable));
-    const bool cancelled = co_await is_cancelled();
-    if (cancelled && !waiter.notified) {
-        throw_aborted();
+    // Ends with operation_aborted when notified or cancelled; the two are told apart below.
+    co_await waiter.timer.async_wait(asio::as_tuple(asio::use_awaitable));
+    const auto state = co_await asio::this_coro::cancellation_state;
+    if (state.cancelled() != asio::cancellation_type::none && !waiter.notified) {
+        throw boost::system::system_error(asio::error::operation_aborted);
     }
     co_return waiter.notified;
 }

@@ -26,12 +26,13 @@ using Task = asio::awaitable<T>;
 // Sleeps until the deadline. Throws operation_aborted when the coroutine is cancelled.
 Task<void> sleep_until(Deadline deadline);
 
-// True when this coroutine was asked to stop. Look at it at the top of each loop.
-Task<bool> is_cancelled();
-
-// After this, the rest of the coroutine runs to its end even if it was cancelled: for clean-up that
-// must await (killing a process tree, committing the last record).
-Task<void> shield_from_cancellation();
+// `co_await shield_from_cancellation();`: the rest of this coroutine (and of those that await it) runs to
+// its end even if it was cancelled. For clean-up that must await: killing a process tree, committing
+// the last record. Not a Task: awaiting one in a cancelled coroutine throws operation_aborted at once,
+// which is also why loops need no check of their own.
+[[nodiscard]] inline auto shield_from_cancellation() {
+    return asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
+}
 
 // A condition for coroutines of one executor: waiters sleep until the next notify_all().
 // Not thread-safe: use it on its executor only. It must outlive its waiters.

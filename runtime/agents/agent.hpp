@@ -1,0 +1,77 @@
+// What an agent is: a row of the one agents table, for main agents and sub-agents alike.
+#pragma once
+
+#include <boost/json/object.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/limits.hpp"
+
+namespace ars::agents {
+
+enum class UserRole : std::uint8_t { user, admin, superadmin };
+
+struct User {
+    std::string uid;
+    UserRole role = UserRole::user;
+    std::string department;  // may be empty
+};
+
+inline constexpr std::string_view kChatbotBackend = "ChatbotAgent";
+inline constexpr std::string_view kSubAgentBackend = "SubAgentBackend";
+inline constexpr std::string_view kDefaultAgent = "default-chatbot";
+inline constexpr std::string_view kGeneralPurpose = "general-purpose";
+
+// One side of share_config v2.
+enum class AccessLevel : std::uint8_t { global, department, user };
+struct AccessScope {
+    AccessLevel level = AccessLevel::global;
+    std::vector<std::string> department_ids;
+    std::vector<std::string> user_uids;
+};
+struct ShareConfig {
+    std::optional<AccessScope> read_scope;
+    std::optional<AccessScope> manage_scope;
+};
+enum class Permission : std::uint8_t { none, read, manage };
+
+enum class ApprovalMode : std::uint8_t { ask, always_trust };  // "default" and "always_trust" in files
+
+// config_json.context. An absent list means "all accessible", an empty one "none" (for subagents: all visible).
+struct AgentContext {
+    std::string system_prompt;
+    std::string model;  // spec; "" = the appliance's default
+    std::optional<ApprovalMode> tool_approval_mode;
+    std::optional<std::vector<std::string>> tools;
+    std::optional<std::vector<std::string>> knowledges;
+    std::optional<std::vector<std::string>> mcps;
+    std::optional<std::vector<std::string>> skills;
+    std::vector<std::string> preload_skills;
+    std::optional<std::vector<std::string>> subagents;
+    std::uint32_t max_execution_steps = base::limits::kMaxSteps;
+    std::string policy = "default";
+};
+
+struct Agent {
+    std::string slug;
+    std::string name;
+    std::string description;
+    std::string backend_id;
+    bool is_subagent = false;
+    bool is_default = false;
+    bool is_builtin = false;
+    bool lock = true;
+    ShareConfig share_config;
+    AgentContext context;
+    boost::json::object config_json;  // as written, for the API and the run's snapshot
+    std::string icon;
+    std::string created_by;
+    std::string source;  // file it came from; empty for built-ins
+    std::int64_t created_ms = 0;
+    std::int64_t updated_ms = 0;
+};
+
+}  // namespace ars::agents

@@ -1,0 +1,69 @@
+// The command line as values. options.cpp is the only file that includes CLI11.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/deadline.hpp"
+
+namespace ars::server {
+
+struct ServeOptions {
+    std::string config;
+    std::string listen;  // empty = from the config
+    std::string data;    // empty = from the config
+};
+struct RunOptions {
+    std::string agent;
+    std::string prompt;
+    std::string config;   // empty = ./configs/appliance.yaml or /etc/ars/appliance.yaml
+    std::string workdir;  // empty = a project directory in the state
+    bool json = false;
+    bool allow_root_owner = false;
+};
+struct ExecOptions {
+    std::vector<std::string> command;
+    std::string workspace;  // empty = a temporary one
+    base::milliseconds timeout{30'000};
+    std::string policy = "default";
+    bool json = false;
+    bool batch = false;
+    bool allow_root_owner = false;
+};
+struct ToolOptions {
+    std::string name;
+    std::string arguments;  // JSON object
+    std::string workspace;
+    bool allow_root_owner = false;
+};
+struct DoctorOptions {
+    bool json = false;
+};
+struct CheckOptions {
+    std::string config;
+};
+struct VersionOptions {};
+
+using Options = std::variant<
+    ServeOptions, RunOptions, ExecOptions, ToolOptions, DoctorOptions, CheckOptions, VersionOptions>;
+
+struct ParsedOptions {
+    std::optional<Options> options;  // absent: exit at once with `exit_code` after printing `text`
+    int exit_code = 0;               // 0 for --help, 2 for bad usage
+    std::string text;                // to stdout when exit_code is 0, else to stderr
+};
+[[nodiscard]] ParsedOptions parse_options(int argc, const char* const* argv);
+
+// One function per command, each in its command_<name>.cpp. They return the process's exit code.
+inline constexpr int kExitUsage = 2;
+int command_serve(const ServeOptions& options);
+int command_run(const RunOptions& options);
+int command_exec(const ExecOptions& options);
+int command_tool(const ToolOptions& options);
+int command_doctor(const DoctorOptions& options);
+int command_check(const CheckOptions& options);
+int command_version();
+
+}  // namespace ars::server
