@@ -1,0 +1,152 @@
+// The only file that includes CLI11.
+#include "server/options.hpp"
+
+#include <CLI/CLI.hpp>
+#include <sstream>
+
+#include "base/units.hpp"
+
+namespace ars::server {
+
+namespace {
+
+// CLI11 reports a validator's text as a usage error.
+CLI::Validator duration_validator() {
+    return CLI::Validator(
+        [](std::string& text) {
+            const auto parsed = base::parse_duration(text);
+            return parsed ? std::string() : parsed.error().message;
+        },
+        "DURATION"
+    );
+}
+
+void add_workspace(CLI::App& command, std::string& directory, bool& allow_root, const char* name) {
+    command.add_option(
+        name, directory, "mounted at /home/gem/user-data, and the current directory"
+    )->type_name("DIR");
+    command.add_flag(
+        "--allow-root-owner", allow_root, "accept a directory that belongs to root on disk"
+    );
+}
+
+// All commands with the values they parse into.
+struct CommandLine {
+    CLI::App app{"ARS: agents and their sandboxed tools, in one binary", "ars"};
+    ServeOptions serve;
+    RunOptions run;
+    ExecOptions exec;
+    std::string exec_timeout = "30s";
+    ToolOptions tool;
+    DoctorOptions doctor;
+    CheckOptions check;
+
+    CommandLine() {
+        app.require_subcommand(1);
+        add_serve();
+        add_run();
+        add_exec();
+        add_tool();
+        auto* doctor_command =
+            app.add_subcommand("doctor", "what this host lets the sandbox do, and how to get more");
+        doctor_command->add_flag("--json", doctor.json, "machine-readable");
+        auto* check_command =
+            app.add_subcommand("check", "read a configuration and report every fault in it");
+        check_command->add_option("--config", check.config, "appliance.yaml")->required();
+        app.add_subcommand("version", "version, compiler and libraries");
+    }
+
+    void add_serve() {
+        auto* command = app.add_subcommand("serve", "serve agents and runs over HTTP");
+        command->add_option("--config", serve.config, "appliance.yaml")->required();
+        command->add_option("--listen", serve.listen, "ADDR:PORT instead of server.listen");
+        command->add_option("--data", serve.data, "directory instead of data_dir");
+    }
+
+    void add_run() {
+        auto* command = app.add_subcommand("run", "one run in this process, shown as it happens");
+        command->add_option("agent", run.agent, "slug of the agent")->required();
+        command->add_option("prompt", run.prompt, "what to ask it")->required();
+        command->add_option(
+            "--config", run.config, "default: ./configs/appliance.yaml, else /etc/ars/appliance.yaml"
+        );
+        add_workspace(*command, run.workdir, run.allow_root_owner, "--workdir,--workspace");
+        command->add_flag("--json", run.json, "print the run's events as JSON lines instead");
+    }
+
+    void add_exec() {
+        auto* command = app.add_subcommand("exec", "one command in a fresh sandbox");
+        command->add_option("command", exec.command, "after --");
+        command->add_option("--timeout", exec_timeout, "time limit, default 30s")
+            ->check(duration_validator());
+        command->add_option("--policy", exec.policy, "policy name");
+        command->add_flag("--json", exec.json, "print the outcome instead of the output");
+        command->add_flag(
+            "--batch", exec.batch, "read commands as JSON lines, print an outcome line for each"
+        );
+        add_workspace(*command, exec.workspace, exec.allow_root_owner, "--workspace");
+    }
+
+    void add_tool() {
+        auto* command = app.add_subcommand("tool", "one built-in tool, as an agent would call it");
+        command->add_option("name", tool.name, "for example read_file")->required();
+        command->add_option("arguments", tool.arguments, "JSON object")->required();
+        add_workspace(*command, tool.workspace, tool.allow_root_owner, "--workspace");
+    }
+
+    [[nodiscard]] std::optional<Options> chosen() {
+        const std::string name = app.get_subcommands().front()->get_name();
+        if (name == "serve") {
+            return serve;
+        }
+        if (name == "run") {
+            return run;
+        }
+        if (name == "exec") {
+            exec.timeout = *base::parse_duration(exec_timeout);
+            return exec;
+        }
+        if (name == "tool") {
+            return tool;
+        }
+        if (name == "doctor") {
+            return doctor;
+        }
+        if (name == "check") {
+            return check;
+        }
+        return VersionOptions{};
+    }
+};
+
+ParsedOptions usage_error(const std::string& text) {
+    return ParsedOptions{std::nullopt, kExitUsage, text};
+}
+
+}  // namespace
+
+ParsedOptions parse_options(int argc, const char* const* argv) {
+    CommandLine line;
+    try {
+        line.app.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+        std::ostringstream out;
+        std::ostringstream err;
+        const int code = line.app.exit(error, out, err);
+        if (code == 0) {
+            return ParsedOptions{std::nullopt, 0, out.str()};
+        }
+        return usage_error("ars: " + err.str());
+    }
+    if (line.app.got_subcommand("exec")) {
+        if (line.exec.batch == !line.exec.command.empty()) {
+            return usage_error(
+                line.exec.batch ? "ars exec: --batch reads its commands from standard input; drop the command\n"
+                                : "ars exec: no command; write it after --, as in: ars exec -- ls -l\n"
+            );
+        }
+    }
+    return ParsedOptions{line.chosen(), 0, {}};
+}
+
+}  // namespace ars::server
