@@ -3,7 +3,9 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <string>
+#include <vector>
 
 #include "base/fd.hpp"
 #include "base/result.hpp"
@@ -12,14 +14,16 @@ namespace ars::fsmount {
 
 class Workspace {
   public:
-    Workspace(base::Fd user_data, std::string user_data_source, base::Fd skills, std::string skills_source)
+    Workspace(
+        base::Fd user_data, std::string user_data_source, base::Fd skills, std::string skills_source
+    )
         : user_data_(std::move(user_data)),
           skills_(std::move(skills)),
           user_data_source_(std::move(user_data_source)),
           skills_source_(std::move(skills_source)) {}
 
     [[nodiscard]] int user_data() const { return user_data_.get(); }  // O_PATH directory
-    [[nodiscard]] int skills() const { return skills_.get(); }        // O_PATH directory, -1 = none
+    [[nodiscard]] int skills() const { return skills_.get(); }  // O_PATH directory, -1 = none
     // Host paths for bind mounts; user_data_source is empty when user_data() is a detached (idmapped) mount.
     [[nodiscard]] const std::string& user_data_source() const { return user_data_source_; }
     [[nodiscard]] const std::string& skills_source() const { return skills_source_; }
@@ -27,11 +31,21 @@ class Workspace {
     // Makes <workdir_path> below user-data (0700 each part) without following links. Idempotent.
     [[nodiscard]] base::Result<void> make_workdir(const std::string& workdir_path) const;
 
+    // A detached mount can be moved into one scope only and can't be copied once root is dropped, so a workspace
+    // that needs them holds some. Thread-safe; null when none is left.
+    [[nodiscard]] std::shared_ptr<base::Fd> take_spare_mount() const;
+    void keep_spare_mounts(std::vector<std::shared_ptr<base::Fd>> spare, bool idmapped);
+    // Files keep another owner on disk than the one that tools see.
+    [[nodiscard]] bool idmapped() const { return idmapped_; }
+
   private:
     base::Fd user_data_;
     base::Fd skills_;
     std::string user_data_source_;
     std::string skills_source_;
+    mutable std::mutex spare_mutex_;
+    mutable std::vector<std::shared_ptr<base::Fd>> spare_mounts_;
+    bool idmapped_ = false;
 };
 
 // <users_dir>/<safe uid>/workspace and <skills_dir>/<safe uid>, made when missing (0700, owner gem when we are root).
