@@ -96,16 +96,21 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
     return row[b.size()];
 }
 
-// A pointer for people: "/api_keys/0/uid" -> "api_keys.0.uid".
+// A pointer for people: "/api_keys/0/uid" -> "api_keys[0].uid".
 std::string dotted(std::string_view pointer) {
     std::string out;
-    for (std::size_t i = 0; i < pointer.size(); ++i) {
-        if (pointer[i] == '/') {
-            out += i == 0 ? "" : ".";
-        } else if (pointer[i] == '~' && i + 1 < pointer.size()) {
-            out += pointer[++i] == '1' ? '/' : '~';
-        } else {
-            out += pointer[i];
+    while (!pointer.empty()) {
+        pointer.remove_prefix(1);
+        std::string_view step = pointer.substr(0, pointer.find('/'));
+        pointer.remove_prefix(step.size());
+        if (!step.empty() && step.find_first_not_of("0123456789") == std::string_view::npos) {
+            out += fmt::format("[{}]", step);
+            continue;
+        }
+        out += out.empty() ? "" : ".";
+        for (std::size_t i = 0; i < step.size(); ++i) {
+            const bool escaped = step[i] == '~' && i + 1 < step.size();
+            out += !escaped ? step[i] : step[++i] == '1' ? '/' : '~';
         }
     }
     return out;

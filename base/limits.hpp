@@ -73,6 +73,7 @@ inline constexpr std::size_t kStoreGroup = 512;          // closures in one dura
 
 // --- configuration -----------------------------------------------------------------------------
 inline constexpr std::size_t kConfigFileBytes = 4 * kMiB;
+inline constexpr std::size_t kConfigNodes = 100'000;  // values of one YAML file, aliases counted in full
 inline constexpr int kJsonDepth = 64;
 
 }  // namespace ars::base::limits
