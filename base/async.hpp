@@ -1,9 +1,11 @@
 // The vocabulary of asynchronous code: Asio awaitables on one I/O thread.
 //
-// House rules (ARCHITECTURE.md, "Coroutines"): no capturing coroutine lambdas; parameters by value, or
-// by reference only to objects that outlive the run; no lock, read transaction or iterator held
+// House rules (ARCHITECTURE.md, "Coroutines"): no capturing coroutine lambdas; parameters by value,
+// or by reference only to objects that outlive the run; no lock, read transaction or iterator held
 // across an await; every await has a deadline. Fan-out only through base/task_group.
 #pragma once
+
+#include "base/deadline.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/as_tuple.hpp>
@@ -12,9 +14,8 @@
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/system/system_error.hpp>
-#include <list>
 
-#include "base/deadline.hpp"
+#include <list>
 
 namespace ars::base {
 
@@ -26,10 +27,10 @@ using Task = asio::awaitable<T>;
 // Sleeps until the deadline. Throws operation_aborted when the coroutine is cancelled.
 Task<void> sleep_until(Deadline deadline);
 
-// `co_await shield_from_cancellation();`: the rest of this coroutine (and of those that await it) runs to
-// its end even if it was cancelled. For clean-up that must await: killing a process tree, committing
-// the last record. Not a Task: awaiting one in a cancelled coroutine throws operation_aborted at once,
-// which is also why loops need no check of their own.
+// `co_await shield_from_cancellation();`: the rest of this coroutine (and of those that await it)
+// runs to its end even if it was cancelled. For clean-up that must await: killing a process tree,
+// committing the last record. Not a Task: awaiting one in a cancelled coroutine throws
+// operation_aborted at once, which is also why loops need no check of their own.
 [[nodiscard]] inline auto shield_from_cancellation() {
     return asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
 }
@@ -45,6 +46,7 @@ class Notifier {
     // True when notified, false when the deadline passed. Throws operation_aborted on cancellation.
     Task<bool> wait(Deadline deadline);
     void notify_all();
+    [[nodiscard]] const asio::any_io_executor& executor() const { return executor_; }
 
   private:
     struct Waiter {

@@ -1,16 +1,26 @@
 #include "base/digest.hpp"
 
-#include <sys/random.h>
-
 #include <boost/uuid/uuid.hpp>
 #include <boost/uuid/uuid_io.hpp>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
+
 #include <stdexcept>
+
+#include <sys/random.h>
 
 namespace ars::base {
 
+namespace {
+
+// OpenSSL otherwise reads openssl.cnf from a built-in directory at its first use, and may be told
+// by it to load shared objects: never in a static binary.
+void init_crypto() { OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, nullptr); }
+
+}  // namespace
+
 std::string sha256_hex(std::string_view bytes) {
+    init_crypto();
     unsigned char raw[EVP_MAX_MD_SIZE];
     unsigned int size = 0;
     if (EVP_Digest(bytes.data(), bytes.size(), raw, &size, EVP_sha256(), nullptr) != 1) {

@@ -1,14 +1,15 @@
-// A YAML or JSON text as one JSON value that still knows on which line each part stood, so that a fault
-// found later can be reported as file:line:key. The only door to yaml-cpp is document.cpp.
+// A YAML or JSON text as one JSON value that still knows on which line each part stood, so that a
+// fault found later can be reported as file:line:key. The only door to yaml-cpp is document.cpp.
 #pragma once
 
+#include "base/result.hpp"
+
 #include <boost/json/value.hpp>
+
 #include <map>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "base/result.hpp"
 
 namespace ars::base {
 
@@ -30,8 +31,9 @@ struct Document {
     [[nodiscard]] int line_of(std::string_view path) const;
 };
 
-// Plain scalars become null, booleans, integers and doubles as in YAML's core schema; quoted ones stay text.
-// Duplicate keys, anchors that recurse, several documents and more than limits::kJsonDepth levels are refused.
+// Plain scalars become null, booleans, integers and doubles as in YAML's core schema; quoted ones
+// stay text. Duplicate keys, anchors that recurse, several documents and more than
+// limits::kJsonDepth levels are refused.
 [[nodiscard]] Result<Document> parse_yaml(std::string file, std::string_view text);
 [[nodiscard]] Result<Document> load_yaml(const std::string& path);
 

@@ -1,9 +1,9 @@
 #include "base/fd.hpp"
 
+#include <cerrno>
+
 #include <fcntl.h>
 #include <unistd.h>
-
-#include <cerrno>
 
 namespace ars::base {
 

@@ -1,11 +1,11 @@
 // Ownership of a file descriptor. Nothing else in the program holds an owning raw int.
 #pragma once
 
+#include "base/result.hpp"
+
 #include <string>
 #include <string_view>
 #include <utility>
-
-#include "base/result.hpp"
 
 namespace ars::base {
 

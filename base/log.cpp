@@ -1,12 +1,13 @@
 #include "base/log.hpp"
 
-#include <unistd.h>
-
-#include <boost/json/serialize.hpp>
-#include <string>
-
 #include "base/clock.hpp"
 #include "base/text.hpp"
+
+#include <boost/json/serialize.hpp>
+
+#include <string>
+
+#include <unistd.h>
 
 namespace ars::base {
 

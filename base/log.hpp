@@ -1,8 +1,9 @@
-// The server's own log: one JSON object a line on stderr, with a level, a stable event name and fields.
-// Secrets never go in; messages are cut at 4 KiB. Thread-safe: a line is one write(2).
+// The server's own log: one JSON object a line on stderr, with a level, a stable event name and
+// fields. Secrets never go in; messages are cut at 4 KiB. Thread-safe: a line is one write(2).
 #pragma once
 
 #include <boost/json/object.hpp>
+
 #include <cstdint>
 #include <string_view>
 

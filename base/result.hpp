@@ -1,5 +1,6 @@
-// Expected failure as a value: a kind (what a caller may do about it), a stable code (what a program
-// switches on) and a sentence (what a person reads). Broken worlds throw; see ARCHITECTURE.md.
+// Expected failure as a value: a kind (what a caller may do about it), a stable code (what a
+// program switches on) and a sentence (what a person reads). Broken worlds throw; see
+// ARCHITECTURE.md.
 #pragma once
 
 #include <cstdint>

@@ -2,11 +2,12 @@
 // (awaitable_operators' && throws multiple_exceptions past a catch of the real one: not used.)
 #pragma once
 
+#include "base/async.hpp"
+
 #include <boost/asio/cancellation_signal.hpp>
+
 #include <exception>
 #include <list>
-
-#include "base/async.hpp"
 
 namespace ars::base {
 
@@ -24,8 +25,8 @@ class TaskGroup {
     // Asks every task to stop. They still have to be joined.
     void cancel_all();
 
-    // Waits for all tasks, then rethrows the first exception. When the caller is cancelled the tasks are
-    // cancelled too, still awaited, and operation_aborted is thrown last.
+    // Waits for all tasks, then rethrows the first exception. When the caller is cancelled the
+    // tasks are cancelled too, still awaited, and operation_aborted is thrown last.
     Task<void> join();
 
     [[nodiscard]] std::size_t size() const { return signals_.size(); }

@@ -8,7 +8,8 @@ namespace {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
 
-// Length of the valid UTF-8 sequence at the start of `s`, 0 when there is none (RFC 3629, table 3-7 of Unicode).
+// Length of the valid UTF-8 sequence at the start of `s`, 0 when there is none (RFC 3629, table 3-7
+// of Unicode).
 std::size_t sequence_length(std::string_view s) {
     const auto byte = [&](std::size_t i) { return static_cast<std::uint8_t>(s[i]); };
     const auto follows = [&](std::size_t i) { return i < s.size() && (byte(i) & 0xC0U) == 0x80U; };

@@ -1,4 +1,5 @@
-// Text that came from outside made safe to store and send: valid UTF-8, bounded, cut at code points.
+// Text that came from outside made safe to store and send: valid UTF-8, bounded, cut at code
+// points.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +20,8 @@ struct CleanText {
 [[nodiscard]] std::string_view utf8_head(std::string_view text, std::size_t max_bytes);
 [[nodiscard]] std::string_view utf8_tail(std::string_view text, std::size_t max_bytes);
 
-// Head and tail of a text over `max_bytes` with a line between them that says how much is missing and
-// (when given) where the whole text is. A text within the bound comes back as it is.
+// Head and tail of a text over `max_bytes` with a line between them that says how much is missing
+// and (when given) where the whole text is. A text within the bound comes back as it is.
 [[nodiscard]] std::string head_and_tail(
     std::string_view text, std::size_t max_bytes, std::string_view full_text_path = {}
 );

@@ -1,12 +1,13 @@
-// Durations ("500ms", "10s", "5m", "2h") and sizes ("512", "64KiB", "10MiB", "1GiB") as people write them.
+// Durations ("500ms", "10s", "5m", "2h") and sizes ("512", "64KiB", "10MiB", "1GiB") as people
+// write them.
 #pragma once
+
+#include "base/result.hpp"
 
 #include <chrono>
 #include <cstdint>
 #include <string>
 #include <string_view>
-
-#include "base/result.hpp"
 
 namespace ars::base {
 

@@ -1,14 +1,6 @@
-// The front door of runs: submit, look at, follow, cancel. It owns every live run and is their only writer;
-// everything it answers is already committed.
+// The front door of runs: submit, look at, follow, cancel. It owns every live run and is their only
+// writer; everything it answers is already committed.
 #pragma once
-
-#include <boost/json/object.hpp>
-#include <cstdint>
-#include <map>
-#include <memory>
-#include <optional>
-#include <string>
-#include <vector>
 
 #include "base/async.hpp"
 #include "base/log.hpp"
@@ -21,16 +13,25 @@
 #include "runtime/tools/child_runs.hpp"
 #include "sandbox/scope.hpp"
 
+#include <boost/json/object.hpp>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
 namespace ars::runs {
 
 struct SubmitRun {
     agents::User user;
     std::string agent_slug;
     std::string query;
-    std::string thread_id;     // empty = a new thread
-    std::string request_id;    // empty = one is made
-    std::string body_digest;   // sha256 of the canonical request
-    std::string model_spec;    // empty = agent's, else the appliance's default
+    std::string thread_id;    // empty = a new thread
+    std::string request_id;   // empty = one is made
+    std::string body_digest;  // sha256 of the canonical request
+    std::string model_spec;   // empty = agent's, else the appliance's default
     std::optional<agents::ApprovalMode> approval_mode;
     std::optional<base::milliseconds> timeout;
     std::optional<std::uint32_t> max_steps;
@@ -45,10 +46,10 @@ struct Submitted {
 struct NewThread {
     agents::User user;
     std::string agent_slug;
-    std::string thread_id;     // empty = one is made
+    std::string thread_id;  // empty = one is made
     std::string title;
-    std::string request_id;    // idempotency per user; empty = none
-    std::string metadata;      // JSON object text
+    std::string request_id;                   // idempotency per user; empty = none
+    std::string metadata;                     // JSON object text
     std::optional<std::string> workdir_path;  // absent = projects/<uuid>
 };
 
@@ -63,10 +64,11 @@ class RunManager {
   public:
     virtual ~RunManager() = default;
 
-    // Errors: not_found (agent, thread), conflict "run_busy" / "request_id_conflict", exhausted "runs_full",
-    // invalid "unknown_model"...
+    // Errors: not_found (agent, thread), conflict "run_busy" / "request_id_conflict", exhausted
+    // "runs_full", invalid "unknown_model"...
     virtual base::Task<base::Result<Submitted>> submit(SubmitRun request) = 0;
-    // Makes the request durable and wakes the run; the answer may still say cancel_requested. No-op on a terminal run.
+    // Makes the request durable and wakes the run; the answer may still say cancel_requested. No-op
+    // on a terminal run.
     virtual base::Task<base::Result<store::RunRecord>> cancel(
         const agents::User& user, std::string run_id
     ) = 0;
@@ -83,8 +85,8 @@ class RunManager {
         const agents::User& user, const std::string& run_id
     ) const = 0;
 
-    // Following a run: read events after a cursor (store().read), then wait for more. True when something new
-    // may be there, false when the deadline passed.
+    // Following a run: read events after a cursor (store().read), then wait for more. True when
+    // something new may be there, false when the deadline passed.
     virtual base::Task<bool> wait_for_events(store::RunNo run, base::Deadline deadline) = 0;
     [[nodiscard]] virtual const store::Store& store() const = 0;
 
@@ -95,7 +97,8 @@ class RunManager {
         std::size_t scopes = 0;
     };
     [[nodiscard]] virtual Counts counts() const = 0;
-    [[nodiscard]] virtual bool accepting() const = 0;  // false before recovery ended and during shutdown
+    [[nodiscard]] virtual bool accepting(
+    ) const = 0;  // false before recovery ended and during shutdown
 };
 
 }  // namespace ars::runs

@@ -1,0 +1,98 @@
+#include "runtime/runs/delta_writer.hpp"
+
+#include "base/digest.hpp"
+#include "base/limits.hpp"
+#include "base/text.hpp"
+#include "runtime/runs/events.hpp"
+
+namespace ars::runs {
+
+DeltaWriter::DeltaWriter(store::Store& store, LiveRun& run, const base::Log& log)
+    : store_(store),
+      run_(run),
+      log_(log),
+      wake_(run.changed.executor()),
+      message_id_(base::random_uuid()) {}
+
+bool DeltaWriter::full() const {
+    return text_.size() + reasoning_.size() >= base::limits::kDeltaFlushChars || !ready_.empty();
+}
+
+void DeltaWriter::added() {
+    const bool first = flush_at_.at == base::Deadline::never().at;
+    if (first) {
+        flush_at_ = base::Deadline::after(base::limits::kDeltaFlush);
+    }
+    if (first || full()) {
+        wake_.notify_all();
+    }
+}
+
+void DeltaWriter::text(std::string_view piece) {
+    text_ += piece;
+    added();
+}
+
+void DeltaWriter::reasoning(std::string_view piece) {
+    reasoning_ += piece;
+    added();
+}
+
+void DeltaWriter::restart(std::string_view reason) {
+    gather();
+    ready_.push_back(events::reset(run_.record, message_id_, reason));
+    message_id_ = base::random_uuid();
+    added();
+}
+
+void DeltaWriter::gather() {
+    if (!text_.empty() || !reasoning_.empty()) {
+        // A piece may end inside a code point: clean it only here, where it becomes JSON.
+        ready_.push_back(events::message_delta(
+            run_.record, message_id_, base::to_utf8(text_).text, base::to_utf8(reasoning_).text
+        ));
+        text_.clear();
+        reasoning_.clear();
+    }
+    flush_at_ = base::Deadline::never();
+}
+
+std::vector<store::EventRecord> DeltaWriter::take_rest() {
+    gather();
+    return std::exchange(ready_, {});
+}
+
+void DeltaWriter::close() {
+    closed_ = true;
+    wake_.notify_all();
+}
+
+base::Task<void> DeltaWriter::pump() {
+    while (!closed_) {
+        if (empty() || (!full() && !flush_at_.passed())) {
+            co_await wake_.wait(flush_at_
+            );  // never while empty: the model call's own limits bound it
+            continue;
+        }
+        std::vector<store::EventRecord> batch = take_rest();
+        std::function<base::Result<bool>(store::WriteTxn&)> change =
+            [batch = std::move(batch)](store::WriteTxn& txn) mutable -> base::Result<bool> {
+            for (store::EventRecord& event : batch) {
+                txn.add_event(event);
+            }
+            return true;
+        };
+        const base::Result<bool> written = co_await store_.write<bool>(std::move(change));
+        if (!written) {
+            // Deltas are a preview: the finished message, which must be stored, carries all of the
+            // text.
+            log_.warning(
+                "deltas_not_stored",
+                {{"run_id", run_.record.id}, {"error", written.error().message}}
+            );
+        }
+        run_.changed.notify_all();
+    }
+}
+
+}  // namespace ars::runs

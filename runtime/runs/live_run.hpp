@@ -1,0 +1,56 @@
+// One run while it is being served: its committed record, its thread's history, and the ways to
+// reach it. Touched only on the manager's executor.
+#pragma once
+
+#include "base/async.hpp"
+#include "runtime/agents/agent.hpp"
+#include "runtime/runs/slots.hpp"
+#include "runtime/store/records.hpp"
+#include "runtime/tools/environment.hpp"
+
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/json/object.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace ars::runs {
+
+enum class StopReason : std::uint8_t {
+    none,
+    cancel,    // somebody asked; already durable as cancel_requested
+    shutdown,  // the process ends: nothing is recorded, the next boot takes over
+};
+
+struct LiveRun {
+    LiveRun(base::asio::any_io_executor executor, store::RunRecord committed, agents::User owner)
+        : record(std::move(committed)), user(std::move(owner)), changed(std::move(executor)) {}
+
+    store::RunRecord record;  // as last committed
+    agents::User user;
+    agents::AgentContext context;
+    std::string agent_description;
+
+    std::vector<store::MessageRecord> history;  // of the thread, oldest first, as committed
+    boost::json::object state;                  // todos, artifacts, subagent_runs
+    std::shared_ptr<tools::Environment> environment;
+    std::vector<const agents::Agent*>
+        subagents;  // those its tools may start, with their descriptions
+
+    bool taken_over = false;            // an earlier process began it
+    std::uint32_t malformed_turns = 0;  // in a row, with only unreadable calls
+    base::Deadline deadline = base::Deadline::never();
+    std::chrono::steady_clock::time_point serving_since = std::chrono::steady_clock::now();
+
+    StopReason stop = StopReason::none;
+    base::asio::cancellation_signal cancel;
+    base::Notifier changed;  // something of the run was committed
+    Slots::Place slot;
+    bool ended = false;  // its coroutine is over
+};
+
+using LiveRunPtr = std::shared_ptr<LiveRun>;
+
+}  // namespace ars::runs

@@ -1,0 +1,31 @@
+// What a model is asked: system prompt, history, tools. Pure: the same run gives the same request.
+#pragma once
+
+#include "runtime/models/model_client.hpp"
+#include "runtime/runs/live_run.hpp"
+#include "runtime/runs/run_parts.hpp"
+
+#include <string>
+#include <vector>
+
+namespace ars::runs {
+
+// The tools this run offers, in the order of the set: the agent's allow-list, minus what a
+// sub-agent never gets, minus the sub-agent tools when there is nobody to call, minus what would
+// need an approval nobody can give.
+[[nodiscard]] std::vector<tools::Tool*> offered_tools(const LiveRun& run, const ToolSet& all);
+
+// The history with each assistant message followed by the results of its calls, in call order: what
+// strict providers demand. Precondition: no call is open.
+[[nodiscard]] models::ModelRequest model_request(
+    const LiveRun& run, const std::vector<tools::Tool*>& tools, std::string model
+);
+
+// Indexes of the calls of the last assistant message that have no result yet.
+struct OpenCalls {
+    const store::MessageRecord* message = nullptr;
+    std::vector<std::size_t> indexes;
+};
+[[nodiscard]] OpenCalls open_calls(const std::vector<store::MessageRecord>& history);
+
+}  // namespace ars::runs

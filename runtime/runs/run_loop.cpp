@@ -1,0 +1,271 @@
+#include "runtime/runs/run_loop.hpp"
+
+#include "base/clock.hpp"
+#include "base/task_group.hpp"
+#include "base/text.hpp"
+#include "runtime/runs/delta_writer.hpp"
+#include "runtime/runs/events.hpp"
+#include "runtime/runs/prompt.hpp"
+#include "runtime/runs/tool_round.hpp"
+
+#include <boost/json/serialize.hpp>
+#include <fmt/format.h>
+
+#include <unordered_set>
+
+namespace ars::runs {
+
+namespace {
+
+RunEnd failed(std::string type, std::string message) {
+    return RunEnd{store::RunStatus::failed, std::move(type), std::move(message)};
+}
+
+// What one model step stores, as one value that the write closure owns.
+struct StepCommit {
+    store::RunRecord run;
+    store::MessageRecord message;
+    std::vector<store::MessageRecord> refused;  // results of calls that must not run
+    std::vector<store::CallRecord> intents;
+    std::vector<store::EventRecord> deltas;
+    std::string state;
+};
+
+base::Result<StepCommit> write_step(store::WriteTxn& txn, StepCommit step) {
+    const auto stored = txn.run(step.run.no);
+    if (stored && stored->status != store::RunStatus::running) {
+        return base::fail(
+            base::ErrorKind::cancelled, "run_not_running", "the run was asked to stop"
+        );
+    }
+    for (store::EventRecord& event : step.deltas) {
+        txn.add_event(event);
+    }
+    txn.add_message(step.message);
+    const bool runs_tools = !step.message.tool_calls.empty() && step.refused.empty();
+    for (std::size_t i = 0; i < step.message.tool_calls.size(); ++i) {
+        store::EventRecord call =
+            events::tool_call(step.run, step.message.id, step.message.tool_calls[i], i);
+        txn.add_event(call);
+        if (runs_tools) {
+            store::EventRecord started = events::tool_started(step.run, step.message.tool_calls[i]);
+            txn.add_event(started);
+        }
+    }
+    for (const store::CallRecord& intent : step.intents) {
+        txn.put_call(intent);
+    }
+    for (store::MessageRecord& result : step.refused) {
+        txn.add_message(result);
+        store::EventRecord finished = events::tool_finished(step.run, result, {});
+        txn.add_event(finished);
+    }
+    store::CheckpointRecord checkpoint;
+    checkpoint.thread = step.run.thread;
+    checkpoint.run = step.run.no;
+    checkpoint.step = step.run.steps;
+    checkpoint.message_head = step.message.seq;
+    checkpoint.state = step.state;
+    txn.add_checkpoint(checkpoint);
+    if (step.message.tool_calls.empty()) {
+        step.run.output_message = step.message.seq;
+        write_end(txn, step.run, RunEnd{}, {});
+    } else {
+        txn.put_run(step.run);
+    }
+    return step;
+}
+
+}  // namespace
+
+base::Task<std::optional<RunEnd>> RunLoop::serve() {
+    offered_ = offered_tools(*run_, tools_);
+    for (;;) {
+        const OpenCalls open = open_calls(run_->history);
+        if (!open.indexes.empty()) {
+            ToolRound round(parts_, run_, offered_);
+            store::MessageRecord message = *open.message;
+            const base::Result<void> done = co_await round.run(std::move(message), open.indexes);
+            run_->taken_over = false;  // later calls are this process's own
+            if (!done) {
+                co_return failed(done.error().code, done.error().message);
+            }
+            run_->malformed_turns = round.any_readable() ? 0 : run_->malformed_turns + 1;
+            if (run_->malformed_turns >= base::limits::kMalformedTurnsLimit) {
+                co_return failed(
+                    "malformed_tool_calls",
+                    fmt::format(
+                        "the model's tool calls were unreadable {} turns in a row",
+                        run_->malformed_turns
+                    )
+                );
+            }
+            continue;
+        }
+        run_->taken_over = false;
+        if (run_->deadline.passed()) {
+            co_return failed(
+                "run_timeout",
+                fmt::format("the run used up its {} s", run_->record.timeout_ms / 1000)
+            );
+        }
+        if (run_->record.steps >= run_->record.max_steps) {
+            co_return failed(
+                "step_limit",
+                fmt::format(
+                    "the run made {} model calls without finishing; raise max_execution_steps or "
+                    "split the task",
+                    run_->record.steps
+                )
+            );
+        }
+        const std::optional<RunEnd> end = co_await model_step();
+        if (end || store::is_terminal(run_->record.status)) {
+            co_return end;
+        }
+    }
+}
+
+base::Task<std::optional<RunEnd>> RunLoop::model_step() {
+    const auto resolved = parts_.models.resolve(run_->record.model_spec);
+    if (!resolved) {
+        co_return failed(resolved.error().code, resolved.error().message);
+    }
+    const models::ModelRequest request = model_request(*run_, offered_, resolved->model);
+    DeltaWriter deltas(parts_.store, *run_, parts_.log);
+    base::Result<models::ModelReply> reply = co_await ask_model(deltas, request, *resolved->client);
+    if (!reply) {
+        co_return failed(reply.error().code, reply.error().message);
+    }
+    co_return co_await commit_reply(std::move(*reply), deltas.message_id(), deltas.take_rest());
+}
+
+base::Task<base::Result<models::ModelReply>> RunLoop::ask_model(
+    DeltaWriter& deltas, const models::ModelRequest& request, models::ModelClient& client
+) {
+    base::TaskGroup group(parts_.executor);
+    group.spawn(deltas.pump());
+    std::exception_ptr error;
+    base::Result<models::ModelReply> reply;
+    try {
+        reply = co_await client.complete(request, deltas);
+    } catch (...) {
+        error = std::current_exception();
+    }
+    if (error) {
+        co_await base::shield_from_cancellation();
+    }
+    deltas.close();
+    co_await group.join();
+    if (error) {
+        std::rethrow_exception(error);
+    }
+    co_return reply;
+}
+
+store::MessageRecord RunLoop::assistant_message(
+    const models::ModelReply& reply, std::string message_id
+) const {
+    store::MessageRecord message;
+    message.id = std::move(message_id);
+    message.thread = run_->record.thread;
+    message.run = run_->record.no;
+    message.role = store::Role::assistant;
+    message.content = base::to_utf8(reply.content).text;
+    message.reasoning = base::to_utf8(reply.reasoning).text;
+    std::unordered_set<std::string> seen;
+    for (std::size_t i = 0; i < reply.tool_calls.size(); ++i) {
+        const models::ToolCall& call = reply.tool_calls[i];
+        store::ToolCall stored;
+        stored.id = make_call_id(run_->record.id, run_->record.steps + 1, i);
+        // Providers give empty and repeated ids; what we send back must pair uniquely within the
+        // turn.
+        const bool usable =
+            !call.id.empty() && base::is_utf8(call.id) && seen.insert(call.id).second;
+        stored.provider_id = usable ? call.id : stored.id;
+        stored.name = base::to_utf8(call.name).text;
+        stored.arguments = base::to_utf8(call.arguments).text;
+        message.tool_calls.push_back(std::move(stored));
+    }
+    return message;
+}
+
+std::vector<store::CallRecord> RunLoop::intents(const store::MessageRecord& message) const {
+    std::vector<store::CallRecord> out;
+    const auto wait_until_ms =
+        base::now_ms() +
+        std::min(
+            std::chrono::duration_cast<base::milliseconds>(base::limits::kAwaitLimit),
+            run_->deadline.remaining()
+        )
+            .count();
+    for (std::size_t i = 0; i < message.tool_calls.size(); ++i) {
+        store::CallRecord intent;
+        intent.run = run_->record.no;
+        intent.step = run_->record.steps + 1;
+        intent.index = static_cast<std::uint32_t>(i);
+        for (const tools::Tool* tool : offered_) {
+            if (tool->spec().name == message.tool_calls[i].name &&
+                tool->spec().effect == tools::Effect::waiting) {
+                intent.deadline_ms = wait_until_ms;
+            }
+        }
+        out.push_back(intent);
+    }
+    return out;
+}
+
+base::Task<std::optional<RunEnd>> RunLoop::commit_reply(
+    models::ModelReply reply, std::string message_id, std::vector<store::EventRecord> rest
+) {
+    if (reply.tool_calls.size() > base::limits::kMaxToolCallsPerTurn) {
+        co_return failed(
+            "too_many_tool_calls",
+            fmt::format("the model asked for {} tool calls in one turn", reply.tool_calls.size())
+        );
+    }
+    StepCommit step;
+    step.message = assistant_message(reply, std::move(message_id));
+    step.intents = intents(step.message);
+    step.deltas = std::move(rest);
+    step.state = boost::json::serialize(run_->state);
+    step.run = run_->record;
+    step.run.steps += 1;
+    step.run.idle_attempts = 0;
+    step.run.usage.input += reply.usage.input_tokens;
+    step.run.usage.output += reply.usage.output_tokens;
+    step.run.usage.complete = step.run.usage.complete && reply.usage_known;
+    const auto now = std::chrono::steady_clock::now();
+    step.run.served_ms +=
+        std::chrono::duration_cast<base::milliseconds>(now - run_->serving_since).count();
+    if (reply.cut_by_length && !step.message.tool_calls.empty()) {
+        std::vector<store::MessageRecord> only{step.message};
+        step.refused = synthetic_results(
+            only,
+            run_->record.no,
+            "Not run: the reply was cut off at the model's output limit, so the arguments may be "
+            "incomplete. "
+            "Call again with less output at a time."
+        );
+    }
+    std::function<base::Result<StepCommit>(store::WriteTxn&)> change =
+        [step = std::move(step)](store::WriteTxn& txn) { return write_step(txn, step); };
+    base::Result<StepCommit> written =
+        co_await commit<StepCommit>(parts_.store, run_->deadline, std::move(change));
+    if (!written) {
+        if (written.error().kind == base::ErrorKind::cancelled) {
+            co_return RunEnd{store::RunStatus::cancelled, "cancelled", written.error().message};
+        }
+        co_return failed(written.error().code, written.error().message);
+    }
+    run_->serving_since = now;
+    run_->record = written->run;
+    run_->history.push_back(std::move(written->message));
+    for (store::MessageRecord& result : written->refused) {
+        run_->history.push_back(std::move(result));
+    }
+    run_->changed.notify_all();
+    co_return std::nullopt;
+}
+
+}  // namespace ars::runs

@@ -1,0 +1,44 @@
+// What a run does next: ask the model, commit, run the tools, commit, repeat. Nothing here starts
+// before what came before it is on disk.
+#pragma once
+
+#include "runtime/runs/live_run.hpp"
+#include "runtime/runs/run_parts.hpp"
+#include "runtime/runs/run_records.hpp"
+
+#include <memory>
+#include <vector>
+
+namespace ars::runs {
+
+class RunLoop {
+  public:
+    RunLoop(const RunParts& parts, const ToolSet& tools, LiveRunPtr run)
+        : parts_(parts), tools_(tools), run_(std::move(run)) {}
+
+    // Serves the run until it has an end. nullopt: the end is already committed (a final answer
+    // goes to disk together with its status); else the caller commits the one returned. Throws
+    // operation_aborted when cancelled, with every tool stopped.
+    base::Task<std::optional<RunEnd>> serve();
+
+  private:
+    struct StepResult;
+    base::Task<std::optional<RunEnd>> model_step();
+    base::Task<base::Result<models::ModelReply>> ask_model(
+        class DeltaWriter& deltas, const models::ModelRequest& request, models::ModelClient& client
+    );
+    base::Task<std::optional<RunEnd>> commit_reply(
+        models::ModelReply reply, std::string message_id, std::vector<store::EventRecord> rest
+    );
+    [[nodiscard]] store::MessageRecord assistant_message(
+        const models::ModelReply& reply, std::string message_id
+    ) const;
+    [[nodiscard]] std::vector<store::CallRecord> intents(const store::MessageRecord& message) const;
+
+    const RunParts& parts_;
+    const ToolSet& tools_;
+    LiveRunPtr run_;
+    std::vector<tools::Tool*> offered_;
+};
+
+}  // namespace ars::runs

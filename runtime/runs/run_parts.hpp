@@ -1,0 +1,50 @@
+// What runs are made of, handed down by the composition root. Everything is borrowed and outlives
+// the manager.
+#pragma once
+
+#include "base/log.hpp"
+#include "base/offload.hpp"
+#include "runtime/agents/agent_table.hpp"
+#include "runtime/models/model_registry.hpp"
+#include "runtime/store/store.hpp"
+#include "runtime/tools/environment.hpp"
+#include "runtime/tools/tool.hpp"
+#include "sandbox/scope.hpp"
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace ars::runs {
+
+struct RunSettings {
+    std::string default_model;
+    agents::ApprovalMode approval_mode = agents::ApprovalMode::ask;
+    std::uint32_t max_concurrent = base::limits::kMaxConcurrentRuns;
+    std::uint32_t max_children = base::limits::kMaxChildRuns;
+    base::milliseconds timeout = base::limits::kRunTimeLimit;
+    bool children_outlive_root = false;
+};
+
+struct RunParts {
+    base::asio::any_io_executor executor;
+    store::Store& store;
+    const agents::AgentTable& agents;
+    const models::ModelRegistry& models;
+    sandbox::Sandbox& sandbox;
+    base::Offload& offload;
+    const base::Log& log;
+    RunSettings settings;
+    std::function<base::Result<std::shared_ptr<fsmount::Workspace>>(const std::string& uid)>
+        open_workspace;
+    std::function<
+        base::Result<sandbox::ScopeSpec>(const fsmount::Workspace&, const std::string& policy)>
+        scope_spec;
+    std::function<agents::User(const std::string& uid)> user_of;
+};
+
+// Every tool there is; what an agent gets of them is decided by prompt.cpp for each run.
+using ToolSet = std::vector<std::unique_ptr<tools::Tool>>;
+
+}  // namespace ars::runs

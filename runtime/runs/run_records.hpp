@@ -1,0 +1,61 @@
+// The transactions that several parts of runs/ share: how a run ends, how its state merges, and how
+// a commit is retried when the disk is full.
+#pragma once
+
+#include "runtime/runs/live_run.hpp"
+#include "runtime/store/store.hpp"
+
+#include <boost/json/object.hpp>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace ars::runs {
+
+// Ends `run` inside a write transaction: status (a durable cancel beats any other), synthetic
+// results for open calls, error/interrupt and end events, the parent's update event. No-op when it
+// already is terminal.
+struct RunEnd {
+    store::RunStatus status = store::RunStatus::completed;
+    std::string error_type;
+    std::string error_message;
+};
+void write_end(
+    store::WriteTxn& txn,
+    store::RunRecord& run,
+    const RunEnd& end,
+    std::vector<store::MessageRecord> synthetic_results
+);
+
+// A result for each call that will never get a real one: every tool call has exactly one.
+[[nodiscard]] std::vector<store::MessageRecord> synthetic_results(
+    const std::vector<store::MessageRecord>& history, store::RunNo run, std::string_view text
+);
+
+// Merges a tool's state update: subagent_runs by run_id, everything else by key.
+void merge_state(boost::json::object& state, const boost::json::object& update);
+
+// True for errors that pass when space or the writer's queue is free again.
+[[nodiscard]] bool is_storage_pressure(const base::Error& error);
+
+// store.write(), tried again while the disk or the map is full, until the run's deadline: a run
+// never advances on a step that is not committed.
+template <class R>
+base::Task<base::Result<R>> commit(
+    store::Store& store,
+    base::Deadline deadline,
+    std::function<base::Result<R>(store::WriteTxn&)> change
+) {
+    auto pause = base::milliseconds(100);
+    for (;;) {
+        base::Result<R> result = co_await store.write<R>(change);
+        if (result || !is_storage_pressure(result.error()) || deadline.passed()) {
+            co_return result;
+        }
+        co_await base::sleep_until(base::Deadline::after(pause).earlier(deadline));
+        pause = std::min(pause * 2, base::milliseconds(5000));
+    }
+}
+
+}  // namespace ars::runs

@@ -1,0 +1,301 @@
+#include "runtime/runs/run_supervisor.hpp"
+
+#include "base/clock.hpp"
+#include "runtime/runs/events.hpp"
+#include "runtime/runs/run_loop.hpp"
+
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/json/parse.hpp>
+
+#include <cassert>
+
+namespace ars::runs {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+// How long the end of a run is tried again on a full disk before it is left to the next boot.
+constexpr auto kEndCommitLimit = 60s;
+
+constexpr std::string_view kCancelledCall = "Cancelled before it finished.";
+constexpr std::string_view kFailedCall = "Not finished: the run ended first.";
+
+}  // namespace
+
+RunSupervisor::RunSupervisor(const RunParts& parts, const ToolSet& tools)
+    : parts_(parts),
+      tools_(tools),
+      roots_(parts.executor, parts.settings.max_concurrent),
+      children_(parts.executor, parts.settings.max_children),
+      emptied_(parts.executor) {}
+
+RunSupervisor::~RunSupervisor() { assert(live_.empty() && "shutdown() comes before destruction"); }
+
+void RunSupervisor::launch(store::RunRecord record, Slots::Place place, bool taken_over) {
+    const store::RunNo no = record.no;
+    agents::User user = parts_.user_of(record.uid);
+    auto run = std::make_shared<LiveRun>(parts_.executor, std::move(record), std::move(user));
+    run->slot = std::move(place);
+    run->taken_over = taken_over;
+    live_.emplace(no, run);
+    auto over = [this, run](std::exception_ptr error) {
+        if (error) {
+            parts_.log.error("run_boundary_threw", {{"run_id", run->record.id}});
+        }
+        run->ended = true;
+        run->slot = Slots::Place();
+        live_.erase(run->record.no);
+        run->changed.notify_all();
+        emptied_.notify_all();
+    };
+    base::asio::co_spawn(
+        parts_.executor, serve(run), base::asio::bind_cancellation_slot(run->cancel.slot(), over)
+    );
+}
+
+LiveRunPtr RunSupervisor::find(store::RunNo run) const {
+    const auto it = live_.find(run);
+    return it == live_.end() ? nullptr : it->second;
+}
+
+std::size_t RunSupervisor::live_children_of(store::RunNo run) const {
+    std::size_t count = 0;
+    for (const auto& [no, live] : live_) {
+        count += live->record.parent == run && !store::is_terminal(live->record.status) ? 1U : 0U;
+    }
+    return count;
+}
+
+base::Task<void> RunSupervisor::serve(LiveRunPtr run) {
+    const std::optional<RunEnd> end = co_await serve_until_end(run);
+    co_await base::shield_from_cancellation();
+    if (run->stop == StopReason::shutdown) {
+        co_return;
+    }
+    if (end) {
+        co_await commit_end(run, *end);
+    }
+    run->slot = Slots::Place();
+    run->changed.notify_all();
+    parts_.log.info(
+        "run_ended",
+        {{"run_id", run->record.id},
+         {"agent", run->record.agent_slug},
+         {"status", store::to_string(run->record.status)},
+         {"steps", run->record.steps},
+         {"error", run->record.error_message}}
+    );
+    if (run->record.type != store::RunType::subagent && !parts_.settings.children_outlive_root) {
+        co_await close_children(run->record.no);
+    }
+}
+
+// The run boundary: whatever a run does wrong ends that run and nothing else.
+base::Task<std::optional<RunEnd>> RunSupervisor::serve_until_end(LiveRunPtr run) {
+    std::string failure;
+    try {
+        const base::Result<void> admitted = co_await admit(run);
+        if (!admitted) {
+            co_return RunEnd{
+                store::RunStatus::failed, admitted.error().code, admitted.error().message
+            };
+        }
+        RunLoop loop(parts_, tools_, run);
+        co_return co_await loop.serve();
+    } catch (const boost::system::system_error& error) {
+        if (error.code() == base::asio::error::operation_aborted) {
+            co_return RunEnd{store::RunStatus::cancelled, "cancelled", ""};
+        }
+        failure = error.what();
+    } catch (const std::exception& error) {
+        failure = error.what();
+    }
+    parts_.log.error("run_threw", {{"run_id", run->record.id}, {"error", failure}});
+    co_return RunEnd{store::RunStatus::failed, "unexpected_error", failure};
+}
+
+base::Task<base::Result<void>> RunSupervisor::admit(LiveRunPtr run) {
+    if (!run->slot) {
+        Slots& slots = run->record.parent == 0 ? roots_ : children_;
+        run->slot = co_await slots.take();
+    }
+    run->serving_since = std::chrono::steady_clock::now();
+    const auto left = base::milliseconds(run->record.timeout_ms - run->record.served_ms);
+    run->deadline = base::Deadline::after(std::max(left, base::milliseconds(0)));
+    if (run->record.status == store::RunStatus::pending) {
+        std::function<base::Result<store::RunRecord>(store::WriteTxn&)> change =
+            [no = run->record.no](store::WriteTxn& txn) -> base::Result<store::RunRecord> {
+            store::RunRecord record = txn.run(no).value();
+            if (record.status != store::RunStatus::pending) {
+                return base::fail(
+                    base::ErrorKind::cancelled, "cancelled", "cancelled before it started"
+                );
+            }
+            record.status = store::RunStatus::running;
+            if (record.started_ms == 0) {
+                record.started_ms = base::now_ms();
+            }
+            txn.put_run(record);
+            return record;
+        };
+        base::Result<store::RunRecord> started =
+            co_await commit<store::RunRecord>(parts_.store, run->deadline, std::move(change));
+        if (!started) {
+            co_return std::unexpected(started.error());
+        }
+        run->record = std::move(*started);
+        run->changed.notify_all();
+    }
+    co_return equip(*run);
+}
+
+// Everything the loop needs that is not in the record.
+base::Result<void> RunSupervisor::equip(LiveRun& run) {
+    auto context = agents::parse_context(boost::json::parse(run.record.agent_config).as_object());
+    if (!context) {
+        return std::unexpected(context.error());
+    }
+    run.context = std::move(*context);
+    if (run.record.type != store::RunType::subagent) {
+        run.subagents = parts_.agents.allowed_subagents(run.context, run.user);
+    }
+    auto workspace = parts_.open_workspace(run.record.uid);
+    if (!workspace) {
+        return std::unexpected(workspace.error());
+    }
+    store::ThreadRecord thread;
+    parts_.store.read([&](const store::ReadTxn& txn) {
+        thread = txn.thread(run.record.thread).value();
+        run.history = txn.messages(run.record.thread);
+        const auto checkpoint = txn.latest_checkpoint(run.record.thread);
+        if (checkpoint && !checkpoint->state.empty()) {
+            run.state = boost::json::parse(checkpoint->state).as_object();
+        }
+    });
+    if (auto made = (*workspace)->make_workdir(thread.workdir_path); !made) {
+        return made;
+    }
+    const sandbox::ScopeKey key{run.record.uid, run.record.scope_id, run.context.policy};
+    const std::shared_ptr<fsmount::Workspace> shared = *workspace;
+    auto spec = [this, shared, policy = run.context.policy] {
+        return parts_.scope_spec(*shared, policy);
+    };
+    run.environment = std::make_shared<tools::Environment>(
+        shared, thread.workdir_path, parts_.sandbox, key, std::move(spec), parts_.offload
+    );
+    return {};
+}
+
+base::Task<void> RunSupervisor::commit_end(LiveRunPtr run, RunEnd end) {
+    std::vector<store::MessageRecord> open = synthetic_results(
+        run->history,
+        run->record.no,
+        end.status == store::RunStatus::cancelled ? kCancelledCall : kFailedCall
+    );
+    std::function<base::Result<store::RunRecord>(store::WriteTxn&)> change =
+        [record = run->record, end, open](store::WriteTxn& txn
+        ) mutable -> base::Result<store::RunRecord> {
+        write_end(txn, record, end, open);
+        return record;
+    };
+    base::Result<store::RunRecord> written = co_await commit<store::RunRecord>(
+        parts_.store, base::Deadline::after(kEndCommitLimit), std::move(change)
+    );
+    if (!written) {
+        parts_.log.error(
+            "run_end_not_stored",
+            {{"run_id", run->record.id},
+             {"error", written.error().message},
+             {"remedy", "free disk space and restart: the next boot takes the run over"}}
+        );
+        co_return;
+    }
+    run->record = std::move(*written);
+    if (run->record.parent != 0) {
+        if (const LiveRunPtr parent = find(run->record.parent)) {
+            parent->changed.notify_all();
+        }
+    }
+}
+
+base::Task<void> RunSupervisor::close_children(store::RunNo run) {
+    const std::vector<store::RunNo> children =
+        parts_.store.read([&](const store::ReadTxn& txn) { return txn.children_of(run); });
+    for (const store::RunNo child : children) {
+        const LiveRunPtr live = find(child);
+        if (live && !store::is_terminal(live->record.status)) {
+            co_await request_cancel(child);
+        }
+    }
+}
+
+base::Task<base::Result<store::RunRecord>> RunSupervisor::request_cancel(store::RunNo run) {
+    std::function<base::Result<store::RunRecord>(store::WriteTxn&)> change =
+        [run](store::WriteTxn& txn) -> base::Result<store::RunRecord> {
+        store::RunRecord record = txn.run(run).value();
+        if (record.status == store::RunStatus::running) {
+            record.status = store::RunStatus::cancel_requested;
+            txn.put_run(record);
+        } else if (record.status == store::RunStatus::pending ||
+                   record.status == store::RunStatus::interrupted) {
+            write_end(txn, record, RunEnd{store::RunStatus::cancelled, "cancelled", ""}, {});
+        }
+        return record;
+    };
+    base::Result<store::RunRecord> written =
+        co_await parts_.store.write<store::RunRecord>(std::move(change));
+    if (!written) {
+        co_return written;
+    }
+    if (const LiveRunPtr live = find(run); live && live->stop == StopReason::none) {
+        live->record.status = written->status;
+        live->stop = StopReason::cancel;
+        live->cancel.emit(base::asio::cancellation_type::terminal);
+        live->changed.notify_all();
+    }
+    co_await close_children(run);
+    co_return written;
+}
+
+base::Task<bool> RunSupervisor::wait_change(store::RunNo run, base::Deadline deadline) {
+    const LiveRunPtr live = find(run);
+    if (!live) {
+        co_return false;
+    }
+    co_return co_await live->changed.wait(deadline);
+}
+
+base::Task<std::optional<store::RunRecord>> RunSupervisor::wait_end(
+    store::RunNo run, base::Deadline deadline
+) {
+    for (;;) {
+        std::optional<store::RunRecord> record =
+            parts_.store.read([&](const store::ReadTxn& txn) { return txn.run(run); });
+        const LiveRunPtr live = find(run);
+        if (!record || store::is_terminal(record->status) || !live || deadline.passed()) {
+            co_return record;
+        }
+        co_await live->changed.wait(deadline);
+    }
+}
+
+base::Task<void> RunSupervisor::shutdown() {
+    shutting_down_ = true;
+    std::vector<LiveRunPtr> all;
+    for (const auto& [no, run] : live_) {
+        all.push_back(run);
+    }
+    for (const LiveRunPtr& run : all) {
+        if (run->stop == StopReason::none) {
+            run->stop = StopReason::shutdown;
+            run->cancel.emit(base::asio::cancellation_type::terminal);
+        }
+    }
+    while (!live_.empty()) {
+        co_await emptied_.wait(base::Deadline::never());  // the tools' kill limits bound it
+    }
+}
+
+}  // namespace ars::runs

@@ -1,0 +1,62 @@
+// Every live run and its coroutine: launching, cancelling, ending. The one place that says what
+// happens to the children of a run that ended.
+#pragma once
+
+#include "runtime/runs/live_run.hpp"
+#include "runtime/runs/run_parts.hpp"
+#include "runtime/runs/run_records.hpp"
+#include "runtime/runs/slots.hpp"
+
+#include <map>
+#include <memory>
+
+namespace ars::runs {
+
+class RunSupervisor {
+  public:
+    // `tools` may still be empty: it is filled before the first launch().
+    RunSupervisor(const RunParts& parts, const ToolSet& tools);
+    RunSupervisor(const RunSupervisor&) = delete;
+    RunSupervisor& operator=(const RunSupervisor&) = delete;
+    ~RunSupervisor();
+
+    // Serves a committed run. Without a place it waits for one of its kind (roots, children).
+    void launch(store::RunRecord record, Slots::Place place = {}, bool taken_over = false);
+
+    [[nodiscard]] LiveRunPtr find(store::RunNo run) const;
+
+    // Durable, idempotent, covers all children. The answer is the record as it then stands.
+    base::Task<base::Result<store::RunRecord>> request_cancel(store::RunNo run);
+
+    // Until something of the run was committed (true) or the deadline passed. At once when it isn't
+    // live.
+    base::Task<bool> wait_change(store::RunNo run, base::Deadline deadline);
+    // Until the run is terminal or the deadline passed: its record as it then stands.
+    base::Task<std::optional<store::RunRecord>> wait_end(store::RunNo run, base::Deadline deadline);
+
+    [[nodiscard]] Slots& roots() { return roots_; }
+    [[nodiscard]] Slots& children() { return children_; }
+    [[nodiscard]] std::size_t live_children_of(store::RunNo run) const;
+
+    // Stops serving: what is left on disk is what SIGKILL would leave. Returns when every coroutine
+    // is over.
+    base::Task<void> shutdown();
+
+  private:
+    base::Task<void> serve(LiveRunPtr run);
+    base::Task<std::optional<RunEnd>> serve_until_end(LiveRunPtr run);
+    base::Task<base::Result<void>> admit(LiveRunPtr run);
+    base::Result<void> equip(LiveRun& run);
+    base::Task<void> commit_end(LiveRunPtr run, RunEnd end);
+    base::Task<void> close_children(store::RunNo run);
+
+    const RunParts& parts_;
+    const ToolSet& tools_;
+    Slots roots_;
+    Slots children_;
+    std::map<store::RunNo, LiveRunPtr> live_;
+    base::Notifier emptied_;
+    bool shutting_down_ = false;
+};
+
+}  // namespace ars::runs

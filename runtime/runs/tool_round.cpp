@@ -1,0 +1,235 @@
+#include "runtime/runs/tool_round.hpp"
+
+#include "base/task_group.hpp"
+#include "base/text.hpp"
+#include "runtime/runs/events.hpp"
+#include "runtime/runs/run_records.hpp"
+#include "runtime/tools/result_cap.hpp"
+
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+namespace ars::runs {
+
+namespace json = boost::json;
+
+namespace {
+
+constexpr std::string_view kMayHaveHappened =
+    "The server was restarted while this call was running. It may have happened, in part or in "
+    "full, or not at all. "
+    "Look at the files before you do it again.";
+
+// "" and null mean no arguments; anything else must be an object.
+base::Result<json::object> parse_arguments(const std::string& text) {
+    if (base::trim(text).empty()) {
+        return json::object{};
+    }
+    boost::system::error_code error;
+    json::parse_options options;
+    options.max_depth = base::limits::kJsonDepth;
+    json::value value = json::parse(text, error, {}, options);
+    if (!error && value.is_null()) {
+        return json::object{};
+    }
+    if (!error && value.is_object()) {
+        return std::move(value.as_object());
+    }
+    return base::fail(
+        base::ErrorKind::invalid,
+        "bad_arguments",
+        fmt::format(
+            "The arguments of this call are not a JSON object ({}). Call the tool again with "
+            "arguments like "
+            "{{\"name\": \"value\"}}.",
+            error ? error.message() : "they are JSON of another kind"
+        )
+    );
+}
+
+}  // namespace
+
+std::string make_call_id(std::string_view run_id, std::uint32_t step, std::size_t index) {
+    return fmt::format("{}:{}:{}", run_id, step, index);
+}
+
+std::uint32_t step_of_call_id(std::string_view call_id) {
+    const std::size_t last = call_id.rfind(':');
+    const std::size_t middle = last == std::string_view::npos ? last : call_id.rfind(':', last - 1);
+    std::uint32_t step = 0;
+    if (middle != std::string_view::npos) {
+        std::from_chars(call_id.data() + middle + 1, call_id.data() + last, step);
+    }
+    return step;
+}
+
+base::Task<base::Result<void>> ToolRound::run(
+    store::MessageRecord message, std::vector<std::size_t> indexes
+) {
+    // Calls of a step that this process did not commit were open when an earlier one died.
+    step_ = step_of_call_id(message.tool_calls.front().id);
+    rerun_ = run_->taken_over;
+    base::TaskGroup group(parts_.executor);
+    for (const std::size_t index : indexes) {
+        group.spawn(serve_call(&message, index));
+    }
+    co_await group.join();
+    if (failure_) {
+        co_return std::unexpected(*failure_);
+    }
+    co_return base::Result<void>();
+}
+
+base::Task<void> ToolRound::serve_call(const store::MessageRecord* message, std::size_t index) {
+    const store::ToolCall& call = message->tool_calls[index];
+    const auto started = std::chrono::steady_clock::now();
+    tools::ToolResult result = co_await perform(call, index);
+    store::MessageRecord stored;
+    stored.thread = run_->record.thread;
+    stored.run = run_->record.no;
+    stored.role = store::Role::tool;
+    stored.tool_call_id = call.id;
+    stored.tool_name = call.name;
+    stored.duration_ms =
+        std::chrono::duration_cast<base::milliseconds>(std::chrono::steady_clock::now() - started)
+            .count();
+    // The tool has done its work: its result is stored even if the run is cancelled at this moment.
+    co_await base::shield_from_cancellation();
+    const base::Result<void> written =
+        co_await store_result(std::move(stored), std::move(result), index);
+    if (!written && !failure_) {
+        failure_ = written.error();
+    }
+}
+
+base::Task<tools::ToolResult> ToolRound::perform(store::ToolCall call, std::size_t index) {
+    base::Result<json::object> arguments = parse_arguments(call.arguments);
+    if (!arguments) {
+        co_return tools::tool_error(arguments.error().message);
+    }
+    any_readable_ = true;
+    tools::Tool* tool = find(call.name);
+    if (tool == nullptr) {
+        co_return tools::tool_error(
+            fmt::format("There is no tool \"{}\" here. The tools are: {}.", call.name, tool_names())
+        );
+    }
+    if (rerun_ && tool->spec().effect == tools::Effect::effect) {
+        co_return tools::tool_error(std::string(kMayHaveHappened));
+    }
+    const tools::ToolContext context = context_for(call, index);
+    co_return co_await call_tool(tool, &context, std::move(*arguments));
+}
+
+base::Task<tools::ToolResult> ToolRound::call_tool(
+    tools::Tool* tool, const tools::ToolContext* context, json::object arguments
+) {
+    std::string failure;
+    try {
+        tools::ToolResult result = co_await tool->call(*context, std::move(arguments));
+        tools::cap_result(result, *run_->environment, context->call_id);
+        co_return result;
+    } catch (const boost::system::system_error& error) {
+        if (error.code() == base::asio::error::operation_aborted) {
+            throw;
+        }
+        failure = error.what();
+    } catch (const std::exception& error) {
+        failure = error.what();
+    }
+    parts_.log.error(
+        "tool_threw", {{"run_id", context->run_id}, {"tool", tool->spec().name}, {"error", failure}}
+    );
+    co_return tools::tool_error(
+        fmt::format("{} failed inside the server: {}", tool->spec().name, failure)
+    );
+}
+
+tools::Tool* ToolRound::find(std::string_view name) const {
+    const auto it = std::find_if(offered_.begin(), offered_.end(), [&](const tools::Tool* tool) {
+        return tool->spec().name == name;
+    });
+    return it == offered_.end() ? nullptr : *it;
+}
+
+std::string ToolRound::tool_names() const {
+    std::string out;
+    for (const tools::Tool* tool : offered_) {
+        out += (out.empty() ? "" : ", ") + tool->spec().name;
+    }
+    return out.empty() ? "none" : out;
+}
+
+tools::ToolContext ToolRound::context_for(const store::ToolCall& call, std::size_t index) const {
+    tools::ToolContext context;
+    context.uid = run_->record.uid;
+    context.run_id = run_->record.id;
+    context.thread_id = run_->record.thread_id;
+    context.call_id = call.id;
+    context.run_no = run_->record.no;
+    context.step = step_;
+    context.index = static_cast<std::uint32_t>(index);
+    context.rerun = rerun_;
+    context.deadline = run_->deadline;
+    context.environment = run_->environment.get();
+    const auto stored = parts_.store.read([&](const store::ReadTxn& txn) {
+        return txn.call(run_->record.no, step_, static_cast<std::uint32_t>(index));
+    });
+    context.deadline_ms = stored ? stored->deadline_ms : 0;
+    return context;
+}
+
+base::Task<base::Result<void>> ToolRound::store_result(
+    store::MessageRecord message, tools::ToolResult result, std::size_t index
+) {
+    const base::CleanText clean = base::to_utf8(result.text);
+    message.content = clean.text;
+    message.is_error = result.is_error;
+    const bool state_changed = !result.state.empty();
+    merge_state(run_->state, result.state);
+    const std::string state = state_changed ? json::serialize(run_->state) : std::string();
+    const store::RunRecord run = run_->record;
+    const json::object facts = result.facts;
+    const std::uint32_t step = step_;
+    const auto call_index = static_cast<std::uint32_t>(index);
+    std::function<base::Result<store::MessageRecord>(store::WriteTxn&)> change =
+        [message, run, facts, state, step, call_index](store::WriteTxn& txn
+        ) mutable -> base::Result<store::MessageRecord> {
+        txn.add_message(message);
+        store::CallRecord call = txn.call(run.no, step, call_index).value_or(store::CallRecord{});
+        call.run = run.no;
+        call.step = step;
+        call.index = call_index;
+        call.done = true;
+        call.result = message.seq;
+        txn.put_call(call);
+        store::EventRecord finished = events::tool_finished(run, message, facts);
+        txn.add_event(finished);
+        if (!state.empty()) {
+            store::CheckpointRecord checkpoint;
+            checkpoint.thread = run.thread;
+            checkpoint.run = run.no;
+            checkpoint.step = step;
+            checkpoint.message_head = message.seq;
+            checkpoint.state = state;
+            txn.add_checkpoint(checkpoint);
+            store::EventRecord changed = events::agent_state(run, state);
+            txn.add_event(changed);
+        }
+        return message;
+    };
+    base::Result<store::MessageRecord> written =
+        co_await commit<store::MessageRecord>(parts_.store, run_->deadline, std::move(change));
+    if (!written) {
+        co_return std::unexpected(written.error());
+    }
+    run_->history.push_back(std::move(*written));
+    run_->changed.notify_all();
+    co_return base::Result<void>();
+}
+
+}  // namespace ars::runs
