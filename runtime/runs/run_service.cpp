@@ -1,0 +1,170 @@
+#include "runtime/runs/run_service.hpp"
+
+#include "runtime/runs/intake.hpp"
+#include "runtime/runs/recovery.hpp"
+#include "runtime/runs/run_view.hpp"
+
+#include <fmt/format.h>
+
+namespace ars::runs {
+
+using base::ErrorKind;
+using base::fail;
+
+namespace {
+
+std::unexpected<base::Error> run_missing(const std::string& id) {
+    return fail(ErrorKind::not_found, "run_not_found", fmt::format("no run \"{}\"", id));
+}
+
+}  // namespace
+
+RunService::RunService(RunParts parts)
+    : parts_(std::move(parts)), supervisor_(parts_, tools_), child_runs_(parts_, supervisor_) {}
+
+base::Task<base::Result<void>> RunService::recover() {
+    base::Result<std::vector<store::RunRecord>> open = co_await take_over_open_runs(parts_);
+    if (!open) {
+        co_return std::unexpected(open.error());
+    }
+    for (store::RunRecord& run : *open) {
+        const bool taken_over = run.attempt > 1;
+        supervisor_.launch(std::move(run), {}, taken_over);
+    }
+    accepting_ = true;
+    co_return base::Result<void>();
+}
+
+base::Task<void> RunService::shutdown() {
+    accepting_ = false;
+    co_await supervisor_.shutdown();
+}
+
+base::Task<base::Result<Submitted>> RunService::submit(SubmitRun request) {
+    if (!accepting_) {
+        co_return fail(
+            ErrorKind::unavailable, "not_accepting", "the server is starting or stopping; try again"
+        );
+    }
+    base::Result<Intake> intake = check_submission(parts_, request);
+    if (!intake) {
+        co_return std::unexpected(intake.error());
+    }
+    Slots::Place place = supervisor_.roots().try_take();
+    const bool full = !place;
+    std::function<base::Result<Submitted>(store::WriteTxn&)> change =
+        [intake = std::move(*intake), full](store::WriteTxn& txn) -> base::Result<Submitted> {
+        base::Result<Submitted> submitted = write_intake(txn, intake);
+        if (submitted && !submitted->replayed && full) {
+            return fail(
+                ErrorKind::exhausted,
+                "runs_full",
+                "as many runs as runs.max_concurrent allows are active; try again"
+            );
+        }
+        return submitted;
+    };
+    base::Result<Submitted> submitted = co_await parts_.store.write<Submitted>(std::move(change));
+    if (submitted && !submitted->replayed) {
+        supervisor_.launch(submitted->run, std::move(place));
+    }
+    co_return submitted;
+}
+
+base::Task<base::Result<store::RunRecord>> RunService::cancel(
+    const agents::User& user, std::string run_id
+) {
+    const auto run = find_run(user, run_id);
+    if (!run) {
+        co_return std::unexpected(run.error());
+    }
+    co_return co_await supervisor_.request_cancel(run->no);
+}
+
+base::Task<base::Result<store::ThreadRecord>> RunService::create_thread(NewThread request) {
+    base::Result<store::ThreadRecord> thread = check_new_thread(parts_, request);
+    if (!thread) {
+        co_return std::unexpected(thread.error());
+    }
+    std::function<base::Result<store::ThreadRecord>(store::WriteTxn&)> change =
+        [thread = std::move(*thread)](store::WriteTxn& txn
+        ) mutable -> base::Result<store::ThreadRecord> {
+        if (!thread.id.empty()) {
+            if (const auto known = txn.thread_by_id(thread.id)) {
+                const bool same = known->uid == thread.uid && !thread.request_id.empty() &&
+                                  known->request_id == thread.request_id &&
+                                  known->agent_slug == thread.agent_slug &&
+                                  known->title == thread.title &&
+                                  known->metadata == thread.metadata;
+                if (same) {
+                    return *known;
+                }
+                return fail(
+                    ErrorKind::conflict, "thread_exists", "this thread id is taken; use another one"
+                );
+            }
+        }
+        txn.put_thread(thread);
+        thread.root = thread.no;
+        txn.put_thread(thread);
+        return thread;
+    };
+    co_return co_await parts_.store.write<store::ThreadRecord>(std::move(change));
+}
+
+base::Result<store::RunRecord> RunService::find_run(
+    const agents::User& user, const std::string& run_id
+) const {
+    auto run = parts_.store.read([&](const store::ReadTxn& txn) { return txn.run_by_id(run_id); });
+    if (!run || run->uid != user.uid) {
+        return run_missing(run_id);
+    }
+    return std::move(*run);
+}
+
+base::Result<store::ThreadRecord> RunService::find_thread(
+    const agents::User& user, const std::string& thread_id
+) const {
+    auto thread =
+        parts_.store.read([&](const store::ReadTxn& txn) { return txn.thread_by_id(thread_id); });
+    if (!thread || thread->uid != user.uid || thread->status == store::ThreadStatus::deleted) {
+        return fail(
+            ErrorKind::not_found, "thread_not_found", fmt::format("no thread \"{}\"", thread_id)
+        );
+    }
+    return std::move(*thread);
+}
+
+base::Result<RunOutcome> RunService::outcome(const agents::User& user, const std::string& run_id)
+    const {
+    auto run = find_run(user, run_id);
+    if (!run) {
+        return std::unexpected(run.error());
+    }
+    RunOutcome outcome;
+    outcome.run = std::move(*run);
+    parts_.store.read([&](const store::ReadTxn& txn) {
+        outcome.output = output_of(txn, outcome.run);
+        if (outcome.run.status == store::RunStatus::completed) {
+            const auto message = txn.message(outcome.run.output_message);
+            outcome.final_message_id = message ? message->id : std::string();
+        }
+    });
+    return outcome;
+}
+
+base::Task<bool> RunService::wait_for_events(store::RunNo run, base::Deadline deadline) {
+    co_return co_await supervisor_.wait_change(run, deadline);
+}
+
+RunManager::Counts RunService::counts() const {
+    auto& supervisor = const_cast<RunSupervisor&>(supervisor_);
+    return Counts{
+        supervisor.roots().taken(),
+        supervisor.children().taken(),
+        supervisor.children().waiting(),
+        parts_.sandbox.size(),
+    };
+}
+
+}  // namespace ars::runs
