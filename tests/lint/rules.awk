@@ -12,6 +12,8 @@ BEGIN {
     ban("setlocale[ \t]*\\(", "the program speaks UTF-8 and the C locale: nothing depends on the environment")
     ban("dlopen[ \t]*\\(", "the binary is static")
     ban("awaitable_operators", "it throws multiple_exceptions past the catch of the real one: use base::TaskGroup")
+    # clang 19 does not yet keep the temporaries of a range alive (P2718).
+    dead_range = "for \\(.*: .*\\)\\.(value|error)\\(\\)"
     fork = "(^|[^A-Za-z0-9_])v?fork[ \t]*\\("
 }
 
@@ -57,6 +59,9 @@ FNR == 1 {
     code = code_of($0)
     for (i = 1; i <= bans; i++) {
         if (code ~ banned[i]) { fault(FNR, "banned call: " remedies[i]) }
+    }
+    if (code ~ dead_range) {
+        fault(FNR, "the range of this loop is part of a temporary that is gone in its body; name the result first")
     }
     if (code ~ fork && !in_sandbox) {
         fault(FNR, "banned call: fork copies a threaded process; only the scope's init does it (sandbox/), use posix_spawn")
