@@ -1,5 +1,5 @@
-// What is stored, as plain values. Every record has a version byte on disk (store/codec); internal numbers
-// rise for ever and key the indexes, public ids are opaque text.
+// What is stored, as plain values. Every record has a version byte on disk (store/codec); internal
+// numbers rise for ever and key the indexes, public ids are opaque text.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,9 @@ enum class RunStatus : std::uint8_t {
     failed,
     cancelled,
 };
-[[nodiscard]] constexpr bool is_terminal(RunStatus status) { return status >= RunStatus::completed; }
+[[nodiscard]] constexpr bool is_terminal(RunStatus status) {
+    return status >= RunStatus::completed;
+}
 [[nodiscard]] const char* to_string(RunStatus status);  // "cancel_requested"
 
 enum class RunType : std::uint8_t { chat, resume, subagent };
@@ -38,7 +40,7 @@ struct TokenUsage {
 
 struct ThreadRecord {
     ThreadNo no = 0;
-    std::string id;   // <= 200 bytes
+    std::string id;  // <= 200 bytes
     std::string uid;
     std::string agent_slug;
     std::string title;
@@ -69,17 +71,18 @@ struct RunRecord {
     std::string scope_id;        // runtime_scope_id = the root thread's id
     std::string model_spec;      // snapshot of intake
     std::string approval_mode;   // snapshot of intake
-    std::string agent_config;    // JSON text of the agent's context at intake: what the run keeps using
+    std::string
+        agent_config;  // JSON text of the agent's context at intake: what the run keeps using
     std::string error_type;
     std::string error_message;
     Seq input_message = 0;
-    Seq output_message = 0;  // set exactly when completed
-    std::uint32_t steps = 0;     // model calls committed
+    Seq output_message = 0;   // set exactly when completed
+    std::uint32_t steps = 0;  // model calls committed
     std::uint32_t max_steps = 0;
-    std::int64_t timeout_ms = 0;  // wall time served
-    std::int64_t served_ms = 0;   // used up by earlier boots
-    std::uint32_t attempt = 1;         // +1 for each boot that took it over
-    std::uint32_t idle_attempts = 0;   // boots in a row without a new record
+    std::int64_t timeout_ms = 0;      // wall time served
+    std::int64_t served_ms = 0;       // used up by earlier boots
+    std::uint32_t attempt = 1;        // +1 for each boot that took it over
+    std::uint32_t idle_attempts = 0;  // boots in a row without a new record
     TokenUsage usage;
     std::int64_t created_ms = 0;
     std::int64_t started_ms = 0;
@@ -93,7 +96,7 @@ struct ToolCall {
     std::string id;           // ours: "<run id>:<step>:<index>", unique for ever
     std::string provider_id;  // theirs: repeats between turns, only ever sent back to the provider
     std::string name;
-    std::string arguments;    // as the model wrote them: usually JSON text, perhaps broken
+    std::string arguments;  // as the model wrote them: usually JSON text, perhaps broken
 };
 
 struct MessageRecord {
@@ -103,7 +106,7 @@ struct MessageRecord {
     RunNo run = 0;
     Role role = Role::user;
     std::string content;
-    std::string reasoning;            // assistant only
+    std::string reasoning;             // assistant only
     std::vector<ToolCall> tool_calls;  // assistant only
     std::string tool_call_id;          // tool only: ToolCall::id
     std::string tool_name;             // tool only
@@ -112,7 +115,8 @@ struct MessageRecord {
     std::int64_t created_ms = 0;
 };
 
-// The life of one tool call: written as an intent before it starts, again when its result is stored.
+// The life of one tool call: written as an intent before it starts, again when its result is
+// stored.
 struct CallRecord {
     RunNo run = 0;
     std::uint32_t step = 0;

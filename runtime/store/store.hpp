@@ -1,20 +1,22 @@
 // The durable memory of the server: one LMDB environment, one writer thread, reads anywhere.
 //
 // Accepted = committed: write() returns only after the commit that holds its closure is on disk.
-// Closures that queue up while a commit is under way share the next one, each in a nested transaction
-// of its own, so that one that fails undoes only itself.
+// Closures that queue up while a commit is under way share the next one, each in a nested
+// transaction of its own, so that one that fails undoes only itself.
 #pragma once
-
-#include <functional>
-#include <memory>
-#include <optional>
-#include <string>
-#include <vector>
 
 #include "base/async.hpp"
 #include "base/log.hpp"
 #include "base/result.hpp"
 #include "runtime/store/records.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
 
 namespace ars::store {
 
@@ -23,6 +25,10 @@ class ReadTxn {
   public:
     [[nodiscard]] std::optional<ThreadRecord> thread(ThreadNo no) const;
     [[nodiscard]] std::optional<ThreadRecord> thread_by_id(const std::string& id) const;
+    // The thread that this user made with this request id.
+    [[nodiscard]] std::optional<ThreadRecord> thread_by_request(
+        const std::string& uid, const std::string& request_id
+    ) const;
     // Newest first, without sub-agents' and deleted threads; `agent_slug` empty = all.
     [[nodiscard]] std::vector<ThreadRecord> threads_of(
         const std::string& uid, const std::string& agent_slug, std::size_t limit, std::size_t offset
@@ -32,6 +38,7 @@ class ReadTxn {
     [[nodiscard]] std::optional<RunRecord> run_by_id(const std::string& id) const;
     [[nodiscard]] std::optional<RunRecord> run_by_request(const std::string& request_id) const;
     [[nodiscard]] std::vector<RunNo> open_runs() const;  // not terminal, oldest first
+    // The oldest run of the thread that is neither terminal nor interrupted.
     [[nodiscard]] std::optional<RunNo> open_run_of_thread(ThreadNo thread) const;
     [[nodiscard]] std::optional<RunNo> latest_run_of_thread(ThreadNo thread) const;
     [[nodiscard]] std::vector<RunNo> children_of(RunNo run) const;  // direct, oldest first
@@ -42,22 +49,21 @@ class ReadTxn {
         ThreadNo thread, Seq after = 0, std::size_t limit = SIZE_MAX
     ) const;
     [[nodiscard]] std::vector<CallRecord> calls(RunNo run, std::uint32_t step) const;
-    [[nodiscard]] std::optional<CallRecord> call(
-        RunNo run, std::uint32_t step, std::uint32_t index
-    ) const;
+    [[nodiscard]] std::optional<CallRecord> call(RunNo run, std::uint32_t step, std::uint32_t index)
+        const;
     [[nodiscard]] std::optional<CheckpointRecord> latest_checkpoint(ThreadNo thread) const;
-    // Newest first.
+    // Newest first, those with seq < `before`; 0 = from the newest.
     [[nodiscard]] std::vector<CheckpointRecord> checkpoints(
         ThreadNo thread, Seq before, std::size_t limit
     ) const;
     // Oldest first, those with id > `after`, at most `limit`.
-    [[nodiscard]] std::vector<EventRecord> events(
-        RunNo run, EventId after, std::size_t limit
-    ) const;
+    [[nodiscard]] std::vector<EventRecord> events(RunNo run, EventId after, std::size_t limit)
+        const;
     [[nodiscard]] std::optional<EventId> last_event_id(RunNo run) const;
 
   protected:
     friend class Store;
+    friend class Writer;
     ReadTxn(void* txn, const struct Tables& tables) : txn_(txn), tables_(&tables) {}
     void* txn_;  // MDB_txn*: lmdb.h stays inside store/
     const struct Tables* tables_;
@@ -65,20 +71,29 @@ class ReadTxn {
 
 // Write access inside a closure given to Store::write, on the writer thread.
 // Every put assigns what is still zero or empty: numbers, seqs, created_ms and public ids.
+// They throw on a full map or disk, and std::logic_error on a caller's fault: let both pass, the
+// writer turns them into the Error of this closure alone.
 class WriteTxn : public ReadTxn {
   public:
+    // Id, user and request id of a stored thread never change.
     void put_thread(ThreadRecord& thread);
-    // Keeps the indexes of open runs, of the thread's open and latest run, of request ids and children.
+    // Keeps the indexes of open runs, of the thread's open and latest run, of request ids and
+    // children. Ids, thread and parent of a stored run never change, nor does a terminal status.
     void put_run(RunRecord& run);
+    // Messages, checkpoints and events are always new entries: a seq or event id that is set is
+    // overwritten.
     void add_message(MessageRecord& message);
     void put_call(const CallRecord& call);
     void add_checkpoint(CheckpointRecord& checkpoint);
-    // Assigns the id: ms = max(now, last of the run), n breaks ties.
+    // Assigns the id: ms = max(created_ms, last of the run), n breaks ties.
     void add_event(EventRecord& event);
 
   private:
     friend class Store;
+    friend class Writer;
     using ReadTxn::ReadTxn;
+    void add_run(RunRecord& run);
+    void change_run(const RunRecord& run);
     void append(char kind, Seq& seq, const std::string& bytes);
 };
 
@@ -90,8 +105,8 @@ struct StoreOptions {
 
 class Store {
   public:
-    // Opens or creates. A second process on the directory, a newer schema and an unreadable file are errors
-    // with a remedy; stale reader slots of dead processes are cleared.
+    // Opens or creates. A second process on the directory, a newer schema and an unreadable file
+    // are errors with a remedy; stale reader slots of dead processes are cleared.
     [[nodiscard]] static base::Result<std::unique_ptr<Store>> open(
         const StoreOptions& options, const base::Log& log
     );
@@ -104,10 +119,12 @@ class Store {
         return f(static_cast<const ReadTxn&>(snapshot.txn()));
     }
 
-    // Runs `change(txn)` on the writer thread and returns its Result after the durable commit. `change` must
-    // own what it uses, do no I/O, and return base::Result<R> with R copyable. An error result, a full map or a
-    // full disk (codes "store_full", "disk_full") leave nothing of it behind.
-    // Not cancellable: it completes in the time of a commit, so that no caller is left in doubt.
+    // Runs `change(txn)` on the writer thread and returns its Result after the durable commit.
+    // `change` must own what it uses, do no I/O, and return base::Result<R> with R copyable. It
+    // runs at most once, and what it captured is released before the caller goes on. An error
+    // result, a full map or a full disk (codes "store_full", "disk_full") leave nothing of it
+    // behind. Not cancellable: it completes in the time of a commit, so that no caller is left in
+    // doubt.
     template <class R>
     base::Task<base::Result<R>> write(std::function<base::Result<R>(WriteTxn&)> change) {
         auto result = std::make_shared<std::optional<base::Result<R>>>();
@@ -129,6 +146,10 @@ class Store {
 
     // The same without a coroutine, for boot and tests: blocks the caller until the commit.
     base::Result<void> write_blocking(std::function<base::Result<void>(WriteTxn&)> change);
+
+    // For metrics: durable commits since the start, and bytes of max_size in use.
+    [[nodiscard]] std::uint64_t commits() const;
+    [[nodiscard]] std::size_t used_bytes() const;
 
   private:
     class Snapshot {
