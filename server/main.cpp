@@ -1,32 +1,40 @@
-// The entry of the one binary: become a scope's init when asked, else parse the command line and dispatch.
-// The last of the three places that catch exceptions.
+// The entry of the one binary: become a scope's init when asked, else parse the command line and
+// dispatch. The last of the three places that catch exceptions.
+#include "sandbox/scope.hpp"
+#include "server/options.hpp"
+
 #include <csignal>
 #include <cstdio>
 #include <exception>
 #include <string>
 #include <variant>
 
-#include "sandbox/scope.hpp"
-#include "server/options.hpp"
-
 namespace {
 
 struct Dispatch {
-    int operator()(const ars::server::ServeOptions& o) const { return ars::server::command_serve(o); }
+    int operator()(const ars::server::ServeOptions& o) const {
+        return ars::server::command_serve(o);
+    }
     int operator()(const ars::server::RunOptions& o) const { return ars::server::command_run(o); }
     int operator()(const ars::server::ExecOptions& o) const { return ars::server::command_exec(o); }
     int operator()(const ars::server::ToolOptions& o) const { return ars::server::command_tool(o); }
-    int operator()(const ars::server::DoctorOptions& o) const { return ars::server::command_doctor(o); }
-    int operator()(const ars::server::CheckOptions& o) const { return ars::server::command_check(o); }
-    int operator()(const ars::server::VersionOptions&) const { return ars::server::command_version(); }
+    int operator()(const ars::server::DoctorOptions& o) const {
+        return ars::server::command_doctor(o);
+    }
+    int operator()(const ars::server::CheckOptions& o) const {
+        return ars::server::command_check(o);
+    }
+    int operator()(const ars::server::VersionOptions&) const {
+        return ars::server::command_version();
+    }
 };
 
 }  // namespace
 
 int main(int argc, char** argv) {
     ars::sandbox::become_scope_init_if_asked(argc, argv);
-    // A peer that goes away is an error of that one write, and an inherited "ignore" of SIGCHLD would make
-    // children vanish before they are reaped.
+    // A peer that goes away is an error of that one write, and an inherited "ignore" of SIGCHLD
+    // would make children vanish before they are reaped.
     std::signal(SIGPIPE, SIG_IGN);
     std::signal(SIGCHLD, SIG_DFL);
     try {

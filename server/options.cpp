@@ -1,10 +1,11 @@
 // The only file that includes CLI11.
 #include "server/options.hpp"
 
-#include <CLI/CLI.hpp>
-#include <sstream>
-
 #include "base/units.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <sstream>
 
 namespace ars::server {
 
@@ -22,9 +23,9 @@ CLI::Validator duration_validator() {
 }
 
 void add_workspace(CLI::App& command, std::string& directory, bool& allow_root, const char* name) {
-    command.add_option(
-        name, directory, "mounted at /home/gem/user-data, and the current directory"
-    )->type_name("DIR");
+    command
+        .add_option(name, directory, "mounted at /home/gem/user-data, and the current directory")
+        ->type_name("DIR");
     command.add_flag(
         "--allow-root-owner", allow_root, "accept a directory that belongs to root on disk"
     );
@@ -68,7 +69,9 @@ struct CommandLine {
         command->add_option("agent", run.agent, "slug of the agent")->required();
         command->add_option("prompt", run.prompt, "what to ask it")->required();
         command->add_option(
-            "--config", run.config, "default: ./configs/appliance.yaml, else /etc/ars/appliance.yaml"
+            "--config",
+            run.config,
+            "default: ./configs/appliance.yaml, else /etc/ars/appliance.yaml"
         );
         add_workspace(*command, run.workdir, run.allow_root_owner, "--workdir,--workspace");
         command->add_flag("--json", run.json, "print the run's events as JSON lines instead");
@@ -141,8 +144,9 @@ ParsedOptions parse_options(int argc, const char* const* argv) {
     if (line.app.got_subcommand("exec")) {
         if (line.exec.batch == !line.exec.command.empty()) {
             return usage_error(
-                line.exec.batch ? "ars exec: --batch reads its commands from standard input; drop the command\n"
-                                : "ars exec: no command; write it after --, as in: ars exec -- ls -l\n"
+                line.exec.batch
+                    ? "ars exec: --batch reads its commands from standard input; drop the command\n"
+                    : "ars exec: no command; write it after --, as in: ars exec -- ls -l\n"
             );
         }
     }

@@ -1,12 +1,12 @@
 // The command line as values. options.cpp is the only file that includes CLI11.
 #pragma once
 
+#include "base/deadline.hpp"
+
 #include <optional>
 #include <string>
 #include <variant>
 #include <vector>
-
-#include "base/deadline.hpp"
 
 namespace ars::server {
 
@@ -47,7 +47,13 @@ struct CheckOptions {
 struct VersionOptions {};
 
 using Options = std::variant<
-    ServeOptions, RunOptions, ExecOptions, ToolOptions, DoctorOptions, CheckOptions, VersionOptions>;
+    ServeOptions,
+    RunOptions,
+    ExecOptions,
+    ToolOptions,
+    DoctorOptions,
+    CheckOptions,
+    VersionOptions>;
 
 struct ParsedOptions {
     std::optional<Options> options;  // absent: exit at once with `exit_code` after printing `text`

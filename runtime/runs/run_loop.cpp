@@ -60,6 +60,13 @@ base::Result<StepCommit> write_step(store::WriteTxn& txn, StepCommit step) {
         store::EventRecord finished = events::tool_finished(step.run, result, {});
         txn.add_event(finished);
     }
+    if (const auto parent = step.run.parent == 0 ? std::nullopt : txn.run(step.run.parent);
+        parent && parent->idle_attempts > 0) {
+        // A parent that waits through many boots is moved on by what its child commits.
+        store::RunRecord moved = *parent;
+        moved.idle_attempts = 0;
+        txn.put_run(moved);
+    }
     store::CheckpointRecord checkpoint;
     checkpoint.thread = step.run.thread;
     checkpoint.run = step.run.no;

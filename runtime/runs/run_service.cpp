@@ -158,11 +158,10 @@ base::Task<bool> RunService::wait_for_events(store::RunNo run, base::Deadline de
 }
 
 RunManager::Counts RunService::counts() const {
-    auto& supervisor = const_cast<RunSupervisor&>(supervisor_);
     return Counts{
-        supervisor.roots().taken(),
-        supervisor.children().taken(),
-        supervisor.children().waiting(),
+        supervisor_.roots().taken(),
+        supervisor_.children().taken(),
+        supervisor_.children().waiting(),
         parts_.sandbox.size(),
     };
 }

@@ -36,6 +36,8 @@ class RunSupervisor {
 
     [[nodiscard]] Slots& roots() { return roots_; }
     [[nodiscard]] Slots& children() { return children_; }
+    [[nodiscard]] const Slots& roots() const { return roots_; }
+    [[nodiscard]] const Slots& children() const { return children_; }
     [[nodiscard]] std::size_t live_children_of(store::RunNo run) const;
 
     // Stops serving: what is left on disk is what SIGKILL would leave. Returns when every coroutine

@@ -1,13 +1,15 @@
-// The one knot of the runtime, cut: tools that start runs (task, subagent_*) talk to this interface, and
-// runs/ implements it. All shapes are those of the tool results (contract of the sub-agent tools).
+// The one knot of the runtime, cut: tools that start runs (task, subagent_*) talk to this
+// interface, and runs/ implements it. All shapes are those of the tool results (contract of the
+// sub-agent tools).
 #pragma once
-
-#include <boost/json/object.hpp>
-#include <string>
 
 #include "base/async.hpp"
 #include "base/result.hpp"
 #include "runtime/tools/tool.hpp"
+
+#include <boost/json/object.hpp>
+
+#include <string>
 
 namespace ars::tools {
 
@@ -15,13 +17,13 @@ struct StartChild {
     std::string subagent_slug;
     std::string description;  // becomes the child's user message
     std::string thread_id;    // empty = a new thread
-    bool wait = false;        // `task`: the call's stored record carries the wait's deadline
 };
 
 class ChildRuns {
   public:
     virtual ~ChildRuns() = default;
-    // {"status": "started"|"existing"|"busy", run_id, thread_id, subagent_slug, ...}. Idempotent by call id.
+    // {"status": "started"|"existing"|"busy", run_id, thread_id, subagent_slug, ...}. Idempotent by
+    // call id.
     virtual base::Task<base::Result<boost::json::object>> start(
         const ToolContext& context, StartChild request
     ) = 0;
