@@ -1,8 +1,8 @@
 #include "fsmount/layout.hpp"
 
-#include <algorithm>
-
 #include "base/digest.hpp"
+
+#include <algorithm>
 
 namespace ars::fsmount {
 

@@ -1,12 +1,12 @@
 // The guest tree: names that tools, models and documentation agree on, and who owns it.
 #pragma once
 
-#include <sys/types.h>
+#include "base/result.hpp"
 
 #include <string>
 #include <string_view>
 
-#include "base/result.hpp"
+#include <sys/types.h>
 
 namespace ars::fsmount {
 
@@ -20,7 +20,8 @@ inline constexpr gid_t kGemGid = 1000;
 // "uid-<sha256>", so that no uid can name a path.
 [[nodiscard]] std::string safe_uid(std::string_view uid);
 
-// A workdir path is relative POSIX without empty, "." or ".." parts, backslash, NUL or leading slash.
+// A workdir path is relative POSIX without empty, "." or ".." parts, backslash, NUL or leading
+// slash.
 // "" names the workspace itself.
 [[nodiscard]] base::Result<void> check_workdir(std::string_view workdir_path);
 

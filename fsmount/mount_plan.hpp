@@ -1,23 +1,23 @@
-// What a scope's processes will see, as pure data: an ordered list that sandbox/scope_init carries out
-// from top to bottom. Making the list reads the host; carrying it out makes no decisions.
+// What a scope's processes will see, as pure data: an ordered list that sandbox/scope_init carries
+// out from top to bottom. Making the list reads the host; carrying it out makes no decisions.
 #pragma once
-
-#include <cstdint>
-#include <memory>
-#include <string>
-#include <vector>
 
 #include "base/fd.hpp"
 #include "base/limits.hpp"
 #include "base/result.hpp"
 #include "fsmount/workspace.hpp"
 
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
 namespace ars::fsmount {
 
 enum class MountKind : std::uint8_t {
-    bind,  // `source` (path, or detached mount fd when `fd` is set), with what is mounted below it
-    tmpfs,           // `size_bytes`, `inodes`, `mode`
-    proc,            // a fresh procfs of the scope's pid namespace
+    bind,   // `source` (path, or detached mount fd when `fd` is set), with what is mounted below it
+    tmpfs,  // `size_bytes`, `inodes`, `mode`
+    proc,   // a fresh procfs of the scope's pid namespace
     devpts,          // own instance, mode=0620,ptmxmode=0666
     device,          // bind of one device node: source "/dev/null"
     directory,       // mkdir, `mode`
@@ -39,29 +39,32 @@ struct Mount {
 };
 
 struct MountPlan {
-    // Guests are relative to a root that is itself an empty tmpfs, made before the first entry and made read-only after
-    // the last one. Every mount point stands in the list as `directory` before it is mounted on, except those of
-    // devices and those that exist in what was bound above them.
+    // Guests are relative to a root that is itself an empty tmpfs, made before the first entry and
+    // made read-only after the last one. Every mount point stands in the list as `directory` before
+    // it is mounted on, except those of devices and those that exist in what was bound above them.
     std::vector<Mount> mounts;
     // user-data shows files of another owner on disk: set-id bits must then be refused.
     bool idmapped = false;
 };
 
 struct PlanOptions {
-    std::uint64_t tmp_size = 512 * base::limits::kMiB;  // /tmp; half of it for /dev/shm, /home/gem and /var/tmp each
-    std::uint64_t tmp_inodes = 262'144;                 // of /tmp
+    std::uint64_t tmp_size =
+        512 * base::limits::kMiB;  // /tmp; half of it for /dev/shm, /home/gem and /var/tmp each
+    std::uint64_t tmp_inodes = 262'144;  // of /tmp
     std::string data_dir;                // hidden, when it lies where the image is shown
     std::string users_dir;               // likewise
     std::vector<std::string> hidden;     // likewise: configuration, key files
-    // Top-level names to show besides those of a standard image: {"data"} shows /data, mounted or not.
+    // Top-level names to show besides those of a standard image: {"data"} shows /data, mounted or
+    // not.
     std::vector<std::string> extra_visible;
     // False where a fresh procfs is refused: the scope then gets the container's /proc, read-only.
     bool fresh_proc = true;
 };
 
-// The scope's view: the image read-only, private /tmp, /dev, /home/gem, and the workspace. Reads "/", the mount table,
-// the socket table and the hidden paths; call it with the identity of the tools (after root is dropped), or paths that
-// tools can't reach would be planned as mount points. Error "no_spare_mount" when a detached workspace was used up.
+// The scope's view: the image read-only, private /tmp, /dev, /home/gem, and the workspace. Reads
+// "/", the mount table, the socket table and the hidden paths; call it with the identity of the
+// tools (after root is dropped), or paths that tools can't reach would be planned as mount points.
+// Error "no_spare_mount" when a detached workspace was used up.
 [[nodiscard]] base::Result<MountPlan> make_mount_plan(
     const Workspace& workspace, const PlanOptions& options
 );

@@ -1,14 +1,14 @@
-// The host side of what a user sees: the directories behind /home/gem/user-data and /home/gem/skills, held open
-// by descriptor, so that no later path look-up can be raced.
+// The host side of what a user sees: the directories behind /home/gem/user-data and
+// /home/gem/skills, held open by descriptor, so that no later path look-up can be raced.
 #pragma once
+
+#include "base/fd.hpp"
+#include "base/result.hpp"
 
 #include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
-
-#include "base/fd.hpp"
-#include "base/result.hpp"
 
 namespace ars::fsmount {
 
@@ -23,16 +23,17 @@ class Workspace {
           skills_source_(std::move(skills_source)) {}
 
     [[nodiscard]] int user_data() const { return user_data_.get(); }  // O_PATH directory
-    [[nodiscard]] int skills() const { return skills_.get(); }  // O_PATH directory, -1 = none
-    // Host paths for bind mounts; user_data_source is empty when user_data() is a detached (idmapped) mount.
+    [[nodiscard]] int skills() const { return skills_.get(); }        // O_PATH directory, -1 = none
+    // Host paths for bind mounts; user_data_source is empty when user_data() is a detached
+    // (idmapped) mount.
     [[nodiscard]] const std::string& user_data_source() const { return user_data_source_; }
     [[nodiscard]] const std::string& skills_source() const { return skills_source_; }
 
     // Makes <workdir_path> below user-data (0700 each part) without following links. Idempotent.
     [[nodiscard]] base::Result<void> make_workdir(const std::string& workdir_path) const;
 
-    // A detached mount can be moved into one scope only and can't be copied once root is dropped, so a workspace
-    // that needs them holds some. Thread-safe; null when none is left.
+    // A detached mount can be moved into one scope only and can't be copied once root is dropped,
+    // so a workspace that needs them holds some. Thread-safe; null when none is left.
     [[nodiscard]] std::shared_ptr<base::Fd> take_spare_mount() const;
     void keep_spare_mounts(std::vector<std::shared_ptr<base::Fd>> spare, bool idmapped);
     // Files keep another owner on disk than the one that tools see.
@@ -48,13 +49,15 @@ class Workspace {
     bool idmapped_ = false;
 };
 
-// <users_dir>/<safe uid>/workspace and <skills_dir>/<safe uid>, made when missing (0700, owner gem when we are root).
+// <users_dir>/<safe uid>/workspace and <skills_dir>/<safe uid>, made when missing (0700, owner gem
+// when we are root).
 [[nodiscard]] base::Result<std::shared_ptr<Workspace>> open_user_workspace(
     const std::string& users_dir, const std::string& skills_dir, const std::string& uid
 );
 
-// `--workspace DIR` of exec, run and tool: DIR itself is user-data. Call before privileges are dropped: a directory of
-// another owner becomes an idmapped mount where that is allowed, else the error names the chown that helps.
+// `--workspace DIR` of exec, run and tool: DIR itself is user-data. Call before privileges are
+// dropped: a directory of another owner becomes an idmapped mount where that is allowed, else the
+// error names the chown that helps.
 [[nodiscard]] base::Result<std::shared_ptr<Workspace>> open_external_workspace(
     const std::string& directory, bool allow_root_owner
 );

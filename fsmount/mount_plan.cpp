@@ -1,0 +1,326 @@
+#include "fsmount/mount_plan.hpp"
+
+#include "fsmount/host_tables.hpp"
+#include "fsmount/layout.hpp"
+
+#include <climits>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <string_view>
+
+#include <dirent.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace ars::fsmount {
+
+namespace {
+
+// Top-level names of an image. What else stands in "/" is somebody's data.
+constexpr std::array<std::string_view, 9> kImageNames = {
+    "bin", "sbin", "usr", "etc", "opt", "var", "srv", "nix", "app"
+};
+// Programs don't run without these: shown even where they are mounts of their own.
+constexpr std::array<std::string_view, 5> kNeededNames = {"bin", "sbin", "usr", "etc", "nix"};
+
+// Mounts below the image that belong to it, or that the engine makes for every container.
+constexpr std::array<std::string_view, 5> kKnownMounts = {
+    "/etc/hosts", "/etc/resolv.conf", "/etc/hostname", "/nix/store", "/usr/local"
+};
+
+constexpr std::array<std::string_view, 6> kSecretFiles = {
+    "/etc/shadow",
+    "/etc/shadow-",
+    "/etc/gshadow",
+    "/etc/gshadow-",
+    "/etc/sudoers",
+    "/etc/krb5.keytab"
+};
+constexpr std::array<std::string_view, 7> kSecretDirectories = {
+    "/etc/sudoers.d",
+    "/etc/ssl/private",
+    "/etc/kubernetes",
+    "/var/run/secrets",
+    "/var/run",
+    "/var/lib/kubelet",
+    "/var/lib/docker"
+};
+
+template <std::size_t N>
+bool is_one_of(const std::array<std::string_view, N>& names, std::string_view name) {
+    return std::ranges::find(names, name) != names.end();
+}
+
+bool is_library_name(std::string_view name) { return name.starts_with("lib") && name.size() <= 7; }
+
+std::string real_path(const std::string& path) {
+    std::array<char, PATH_MAX> out{};
+    return ::realpath(path.c_str(), out.data()) == nullptr ? std::string()
+                                                           : std::string(out.data());
+}
+
+// A path whose last part may be anything (a socket, a missing file): its directory resolved, the
+// name kept.
+std::string real_parent_path(const std::string& path) {
+    const std::size_t slash = path.rfind('/');
+    if (slash == std::string::npos) {
+        return {};
+    }
+    const std::string parent = real_path(slash == 0 ? "/" : path.substr(0, slash));
+    if (parent.empty()) {
+        return {};
+    }
+    return (parent == "/" ? "" : parent) + path.substr(slash);
+}
+
+class Planner {
+  public:
+    Planner(const Workspace& workspace, const PlanOptions& options)
+        : workspace_(workspace), options_(options), mount_points_(host_mount_points()) {
+        std::ranges::sort(mount_points_);
+    }
+
+    base::Result<MountPlan> make() {
+        show_image();
+        hide_secrets();
+        hide_configured();
+        hide_foreign_mounts();
+        hide_sockets();
+        add_private_places();
+        if (auto home = add_home(); !home) {
+            return std::unexpected(home.error());
+        }
+        plan_.idmapped = workspace_.idmapped();
+        return std::move(plan_);
+    }
+
+  private:
+    Mount& add(MountKind kind, std::string guest, std::string source = {}) {
+        Mount& mount = plan_.mounts.emplace_back();
+        mount.kind = kind;
+        mount.guest = std::move(guest);
+        mount.source = std::move(source);
+        return mount;
+    }
+
+    void add_tmpfs(
+        const std::string& guest, std::uint64_t size, std::uint64_t inodes, unsigned mode
+    ) {
+        add(MountKind::directory, guest);
+        Mount& mount = add(MountKind::tmpfs, guest);
+        mount.read_only = false;
+        mount.size_bytes = size;
+        mount.inodes = inodes;
+        mount.mode = mode;
+    }
+
+    [[nodiscard]] bool is_mount_point(const std::string& path) const {
+        return std::ranges::binary_search(mount_points_, path);
+    }
+
+    [[nodiscard]] bool is_extra(std::string_view name) const {
+        return std::ranges::find(options_.extra_visible, name) != options_.extra_visible.end();
+    }
+
+    // Whether the top-level entry `name` is part of what the image shows.
+    [[nodiscard]] bool is_shown(const std::string& name) const {
+        if (is_extra(name) || is_one_of(kNeededNames, name) || is_library_name(name)) {
+            return true;
+        }
+        return is_one_of(kImageNames, name) && !is_mount_point("/" + name);
+    }
+
+    void show_image() {
+        std::vector<std::string> names;
+        if (DIR* stream = ::opendir("/")) {
+            while (const dirent* entry = ::readdir(stream)) {
+                if (is_shown(entry->d_name)) {
+                    names.emplace_back(entry->d_name);
+                }
+            }
+            ::closedir(stream);
+        }
+        std::ranges::sort(names);
+        for (const std::string& name : names) {
+            show(name);
+        }
+    }
+
+    void show(const std::string& name) {
+        const std::string path = "/" + name;
+        struct stat status{};
+        if (::lstat(path.c_str(), &status) != 0) {
+            return;
+        }
+        if (S_ISLNK(status.st_mode)) {
+            std::array<char, PATH_MAX> target{};
+            const ssize_t size = ::readlink(path.c_str(), target.data(), target.size());
+            if (size > 0) {
+                add(MountKind::symlink,
+                    path,
+                    std::string(target.data(), static_cast<std::size_t>(size)));
+            }
+            return;
+        }
+        if (!S_ISDIR(status.st_mode) || holds_hidden_root(path)) {
+            return;
+        }
+        add(MountKind::directory, path);
+        add(MountKind::bind, path, path);
+        shown_.push_back(path);
+    }
+
+    // A top-level directory that is, as a whole, what must not be seen.
+    [[nodiscard]] bool holds_hidden_root(const std::string& path) const {
+        return path == real_path(options_.data_dir) || path == real_path(options_.users_dir);
+    }
+
+    // Covers `path`, when it lies in what is shown and nothing above it is covered already. What
+    // can't be seen from here can't be reached by a tool either, and could not be mounted on.
+    void hide(const std::string& path) {
+        const auto below = [&](const std::string& directory) { return is_within(path, directory); };
+        if (path.empty() || std::ranges::none_of(shown_, below) ||
+            std::ranges::any_of(hidden_, below)) {
+            return;
+        }
+        struct stat status{};
+        if (::lstat(path.c_str(), &status) != 0 || S_ISLNK(status.st_mode)) {
+            return;
+        }
+        add(S_ISDIR(status.st_mode) ? MountKind::hide_directory : MountKind::hide_file, path);
+        hidden_.push_back(path);
+    }
+
+    void hide_secrets() {
+        for (const std::string_view path : kSecretDirectories) {
+            hide(std::string(path));
+        }
+        for (const std::string_view path : kSecretFiles) {
+            hide(std::string(path));
+        }
+        hide_host_keys();
+    }
+
+    void hide_host_keys() {
+        DIR* stream = ::opendir("/etc/ssh");
+        if (stream == nullptr) {
+            return;
+        }
+        while (const dirent* entry = ::readdir(stream)) {
+            const std::string_view name = entry->d_name;
+            if (name.starts_with("ssh_host_") && name.ends_with("_key")) {
+                hide("/etc/ssh/" + std::string(name));
+            }
+        }
+        ::closedir(stream);
+    }
+
+    void hide_configured() {
+        hide(real_path(options_.data_dir));
+        hide(real_path(options_.users_dir));
+        for (const std::string& path : options_.hidden) {
+            hide(real_path(path));
+        }
+    }
+
+    // The image is shown, not what an operator mounted into it.
+    void hide_foreign_mounts() {
+        for (const std::string& point : mount_points_) {
+            const std::size_t slash = point.find('/', 1);
+            if (slash == std::string::npos || is_one_of(kKnownMounts, point) ||
+                is_extra(std::string_view(point).substr(1, slash - 1))) {
+                continue;
+            }
+            hide(point);
+        }
+    }
+
+    // A read-only root still lets a tool connect to a socket in it.
+    void hide_sockets() {
+        for (const std::string& socket : host_socket_paths()) {
+            const std::string path = real_parent_path(socket);
+            struct stat status{};
+            if (!path.empty() && ::lstat(path.c_str(), &status) == 0 && S_ISSOCK(status.st_mode)) {
+                hide(path);
+            }
+        }
+    }
+
+    void add_private_places() {
+        add(MountKind::directory, "/dev");
+        for (const char* name : {"null", "zero", "full", "random", "urandom", "tty"}) {
+            add(MountKind::device, std::string("/dev/") + name, std::string("/dev/") + name);
+        }
+        add(MountKind::symlink, "/dev/fd", "/proc/self/fd");
+        add(MountKind::symlink, "/dev/stdin", "/proc/self/fd/0");
+        add(MountKind::symlink, "/dev/stdout", "/proc/self/fd/1");
+        add(MountKind::symlink, "/dev/stderr", "/proc/self/fd/2");
+        add(MountKind::directory, "/dev/pts");
+        add(MountKind::devpts, "/dev/pts").read_only = false;
+        add(MountKind::symlink, "/dev/ptmx", "pts/ptmx");
+        add_tmpfs("/dev/shm", options_.tmp_size / 2, options_.tmp_inodes / 8, 01777);
+        add(MountKind::directory, "/proc");
+        if (options_.fresh_proc) {
+            add(MountKind::proc, "/proc").read_only = false;
+        } else {
+            add(MountKind::bind, "/proc", "/proc");
+        }
+        add(MountKind::directory, "/sys");
+        add(MountKind::directory, "/run");
+        add(MountKind::directory, "/root").mode = 0700;
+        add_tmpfs("/tmp", options_.tmp_size, options_.tmp_inodes, 01777);
+        if (std::ranges::find(shown_, "/var") != shown_.end() &&
+            real_path("/var/tmp") == "/var/tmp") {
+            Mount& mount = add(MountKind::tmpfs, "/var/tmp");
+            mount.read_only = false;
+            mount.size_bytes = options_.tmp_size / 2;
+            mount.inodes = options_.tmp_inodes / 8;
+            mount.mode = 01777;
+        }
+    }
+
+    base::Result<void> add_home() {
+        add(MountKind::directory, "/home");
+        add_tmpfs(std::string(kHome), options_.tmp_size / 2, options_.tmp_inodes / 2, 0755);
+        add(MountKind::directory, std::string(kUserData)).mode = 0700;
+        Mount& user_data =
+            add(MountKind::bind, std::string(kUserData), workspace_.user_data_source());
+        user_data.read_only = false;
+        if (user_data.source.empty()) {
+            user_data.fd = workspace_.take_spare_mount();
+            if (user_data.fd == nullptr) {
+                return base::fail(
+                    base::ErrorKind::exhausted,
+                    "no_spare_mount",
+                    "the mounts made for this workspace before root was dropped are used up; start "
+                    "the "
+                    "command again"
+                );
+            }
+        }
+        add(MountKind::directory, std::string(kSkills)).mode = 0755;
+        if (workspace_.skills_source().empty()) {
+            add(MountKind::hide_directory, std::string(kSkills));
+        } else {
+            add(MountKind::bind, std::string(kSkills), workspace_.skills_source());
+        }
+        return {};
+    }
+
+    const Workspace& workspace_;
+    const PlanOptions& options_;
+    std::vector<std::string> mount_points_;
+    std::vector<std::string> shown_;   // directories bound from the image
+    std::vector<std::string> hidden_;  // what is covered in them
+    MountPlan plan_;
+};
+
+}  // namespace
+
+base::Result<MountPlan> make_mount_plan(const Workspace& workspace, const PlanOptions& options) {
+    return Planner(workspace, options).make();
+}
+
+}  // namespace ars::fsmount

@@ -1,0 +1,297 @@
+#include "fsmount/paths.hpp"
+
+#include "fsmount/atomic_file.hpp"
+#include "fsmount/directory_stream.hpp"
+
+#include <climits>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace ars::fsmount {
+
+using base::Fd;
+using base::Result;
+
+namespace {
+
+constexpr int kReadFlags = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+
+FileInfo info_of(const struct stat& status) {
+    FileInfo info;
+    info.kind = kind_of(status.st_mode);
+    info.size = static_cast<std::uint64_t>(status.st_size);
+    info.stored_bytes = static_cast<std::uint64_t>(status.st_blocks) * 512;
+    info.modified_ms = status.st_mtim.tv_sec * 1000 + status.st_mtim.tv_nsec / 1'000'000;
+    info.mode = status.st_mode & 07777U;
+    info.stamp = {
+        status.st_ino,
+        status.st_size,
+        status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec
+    };
+    return info;
+}
+
+// Turns a located object into one that can be read: the very object, not whatever has its name by
+// now.
+Fd reopen(const Fd& object, int flags) {
+    std::array<char, 32> link{};
+    std::snprintf(link.data(), link.size(), "/proc/self/fd/%d", object.get());
+    return Fd(::open(link.data(), flags));
+}
+
+Result<OpenFile> checked(Fd fd, const std::string& shown) {
+    if (!fd) {
+        return std::unexpected(file_error(shown, errno));
+    }
+    struct stat status{};
+    if (::fstat(fd.get(), &status) != 0) {
+        return std::unexpected(file_error(shown, errno));
+    }
+    if (!S_ISREG(status.st_mode)) {
+        return std::unexpected(not_regular_file(shown, status.st_mode));
+    }
+    return OpenFile{std::move(fd), info_of(status)};
+}
+
+// What replace_file() needs to know about a place, after the rights of its root were checked.
+Result<Place> writable_place(const Workspace& workspace, const GuestPath& path) {
+    const std::string shown = path.text();
+    auto place = locate_place(workspace, path);
+    if (!place && place.error().code == "not_found" && path.root == GuestRoot::user_data) {
+        if (auto parent = make_parents(workspace, path); !parent) {
+            return std::unexpected(parent.error());
+        }
+        place = locate_place(workspace, path);
+    }
+    if (!place) {
+        return place;
+    }
+    if (place->root != GuestRoot::user_data) {
+        return std::unexpected(file_error(shown, EROFS));
+    }
+    if (place->name.empty()) {
+        return std::unexpected(not_regular_file(shown, S_IFDIR));
+    }
+    if (place->exists && !S_ISREG(place->status.st_mode)) {
+        return std::unexpected(not_regular_file(shown, place->status.st_mode));
+    }
+    return place;
+}
+
+}  // namespace
+
+FileKind kind_of(mode_t mode) {
+    if (S_ISREG(mode)) {
+        return FileKind::file;
+    }
+    if (S_ISDIR(mode)) {
+        return FileKind::directory;
+    }
+    return S_ISLNK(mode) ? FileKind::symlink : FileKind::other;
+}
+
+Result<OpenFile> Paths::open_read(std::string_view path) const {
+    const auto parsed = parse(path);
+    if (!parsed) {
+        return std::unexpected(parsed.error());
+    }
+    const std::string shown = parsed->text();
+    auto located = locate(*workspace_, *parsed, LastLink::follow, resolver_);
+    if (!located) {
+        return std::unexpected(located.error());
+    }
+    if (!S_ISREG(located->status.st_mode)) {
+        return std::unexpected(not_regular_file(shown, located->status.st_mode));
+    }
+    return checked(reopen(located->object, kReadFlags), shown);
+}
+
+Result<FileInfo> Paths::stat(std::string_view path) const {
+    const auto parsed = parse(path);
+    if (!parsed) {
+        return std::unexpected(parsed.error());
+    }
+    const auto located = locate(*workspace_, *parsed, LastLink::follow, resolver_);
+    if (!located) {
+        return std::unexpected(located.error());
+    }
+    return info_of(located->status);
+}
+
+Result<Fd> Paths::open_directory(std::string_view path) const {
+    const auto parsed = parse(path);
+    if (!parsed) {
+        return std::unexpected(parsed.error());
+    }
+    auto located = locate(*workspace_, *parsed, LastLink::follow, resolver_);
+    if (!located) {
+        return std::unexpected(located.error());
+    }
+    if (!S_ISDIR(located->status.st_mode)) {
+        return base::fail(
+            base::ErrorKind::invalid, "not_a_directory", parsed->text() + " is not a directory"
+        );
+    }
+    Fd out(::openat(located->object.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!out) {
+        return std::unexpected(file_error(parsed->text(), errno));
+    }
+    return out;
+}
+
+Result<DirectoryPage> Paths::list_directory(
+    std::string_view path, const std::string& after, std::size_t limit
+) const {
+    auto directory = open_directory(path);
+    if (!directory) {
+        return std::unexpected(directory.error());
+    }
+    const int here = directory->get();
+    auto stream = DirectoryStream::read(*directory, std::string(path));
+    if (!stream) {
+        return std::unexpected(stream.error());
+    }
+    DirectoryPage page;
+    // The `limit` smallest names behind `after`, largest on top.
+    std::vector<std::string> names;
+    std::uint64_t behind = 0;
+    while (auto item = stream->next()) {
+        ++page.total;
+        if (item->name <= after) {
+            continue;
+        }
+        ++behind;
+        if (names.size() < limit || (!names.empty() && item->name < names.front())) {
+            names.emplace_back(item->name);
+            std::ranges::push_heap(names);
+            if (names.size() > limit) {
+                std::ranges::pop_heap(names);
+                names.pop_back();
+            }
+        }
+    }
+    std::ranges::sort_heap(names);
+    page.after_these = behind - names.size();
+    for (std::string& name : names) {
+        struct stat status{};
+        if (::fstatat(here, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
+            continue;  // gone meanwhile
+        }
+        DirectoryEntry entry{std::move(name), info_of(status), {}};
+        if (entry.info.kind == FileKind::symlink) {
+            std::array<char, PATH_MAX> target{};
+            const ssize_t size =
+                ::readlinkat(here, entry.name.c_str(), target.data(), target.size());
+            entry.link_target.assign(
+                target.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0))
+            );
+        }
+        page.entries.push_back(std::move(entry));
+    }
+    return page;
+}
+
+Result<bool> Paths::write_file(
+    std::string_view path, std::string_view bytes, const WriteOptions& options
+) const {
+    const auto parsed = parse(path);
+    if (!parsed) {
+        return std::unexpected(parsed.error());
+    }
+    const std::string shown = parsed->text();
+    const auto place = writable_place(*workspace_, *parsed);
+    if (!place) {
+        return std::unexpected(place.error());
+    }
+    if (place->exists && !options.overwrite) {
+        return std::unexpected(file_error(shown, EEXIST));
+    }
+    if (options.expected && (!place->exists || info_of(place->status).stamp != *options.expected)) {
+        return base::fail(
+            base::ErrorKind::conflict,
+            "changed_meanwhile",
+            shown + " was changed by somebody else meanwhile; read it again"
+        );
+    }
+    unsigned mode = 0600;
+    if (place->exists) {
+        // A rename would replace a file that a shell may not write to.
+        if (::faccessat(place->parent.get(), place->name.c_str(), W_OK, AT_EACCESS) != 0) {
+            return std::unexpected(file_error(shown, errno));
+        }
+        mode = place->status.st_mode & 0777U;
+    }
+    const FileReplacement replacement{
+        place->parent.get(), place->name, mode, place->status.st_gid, place->exists
+    };
+    if (auto written = replace_file(replacement, bytes, shown); !written) {
+        return std::unexpected(written.error());
+    }
+    return !place->exists;
+}
+
+Result<Fd> Paths::create_file(std::string_view path) const {
+    const auto parsed = parse(path);
+    if (!parsed) {
+        return std::unexpected(parsed.error());
+    }
+    const std::string shown = parsed->text();
+    const auto place = writable_place(*workspace_, *parsed);
+    if (!place) {
+        return std::unexpected(place.error());
+    }
+    constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+    Fd out(::openat(place->parent.get(), place->name.c_str(), kFlags, 0600));
+    if (!out || ::fchmod(out.get(), 0600) != 0) {
+        return std::unexpected(file_error(shown, errno));
+    }
+    return out;
+}
+
+Result<Fd> Paths::create_unnamed_file(std::string_view path) const {
+    const auto parsed = parse(path);
+    if (!parsed) {
+        return std::unexpected(parsed.error());
+    }
+    const auto root = root_descriptor(*workspace_, parsed->root);
+    if (!root) {
+        return std::unexpected(root.error());
+    }
+    Fd out(::openat(*root, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+    if (!out || ::fchmod(out.get(), 0600) != 0) {
+        return std::unexpected(file_error(parsed->text(), errno));
+    }
+    return out;
+}
+
+Result<void> Paths::publish(const Fd& file, std::string_view path) const {
+    const auto parsed = parse(path);
+    if (!parsed) {
+        return std::unexpected(parsed.error());
+    }
+    const auto place = writable_place(*workspace_, *parsed);
+    if (!place) {
+        return std::unexpected(place.error());
+    }
+    std::array<char, 32> link{};
+    std::snprintf(link.data(), link.size(), "/proc/self/fd/%d", file.get());
+    if (::linkat(
+            AT_FDCWD, link.data(), place->parent.get(), place->name.c_str(), AT_SYMLINK_FOLLOW
+        ) != 0) {
+        return std::unexpected(file_error(parsed->text(), errno));
+    }
+    return {};
+}
+
+Result<OpenFile> open_entry(int directory, const char* name, const std::string& shown) {
+    return checked(Fd(::openat(directory, name, kReadFlags | O_NOFOLLOW)), shown);
+}
+
+}  // namespace ars::fsmount

@@ -1,0 +1,125 @@
+// The only place that turns a guest path into an open file. File tools and the API go through it,
+// so they give the same verdict as a shell in the scope: links inside user-data and skills work,
+// what leads out is refused.
+//
+// Every function blocks (call it off the I/O thread) and names the guest path in its errors, never
+// a host path. Codes: see file_error() in guest_path.hpp.
+#pragma once
+
+#include "base/fd.hpp"
+#include "base/result.hpp"
+#include "fsmount/guest_path.hpp"
+#include "fsmount/resolution.hpp"
+#include "fsmount/workspace.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <sys/stat.h>
+
+namespace ars::fsmount {
+
+enum class FileKind : std::uint8_t { file, directory, symlink, other };
+[[nodiscard]] FileKind kind_of(mode_t mode);
+
+// Tells whether a file is still the one that was read.
+struct FileStamp {
+    std::uint64_t inode = 0;
+    std::int64_t size = 0;
+    std::int64_t modified_ns = 0;
+    friend bool operator==(const FileStamp&, const FileStamp&) = default;
+};
+
+struct FileInfo {
+    FileKind kind = FileKind::other;
+    std::uint64_t size = 0;
+    std::uint64_t stored_bytes = 0;  // less than size: a sparse file
+    std::int64_t modified_ms = 0;
+    unsigned mode = 0;  // permission bits
+    FileStamp stamp;
+};
+
+struct OpenFile {
+    base::Fd fd;  // O_RDONLY, a regular file
+    FileInfo info;
+};
+
+struct DirectoryEntry {
+    std::string name;
+    FileInfo info;
+    std::string link_target;  // symlinks only
+};
+
+struct DirectoryPage {
+    std::vector<DirectoryEntry> entries;  // sorted by name
+    std::uint64_t total = 0;              // entries of the whole directory
+    std::uint64_t after_these = 0;        // entries that sort behind this page
+};
+
+struct WriteOptions {
+    bool overwrite = false;  // false: "already_exists" when anything has the name
+    std::optional<FileStamp>
+        expected;  // refuse with "changed_meanwhile" when the file is another one by now
+};
+
+class Paths {
+  public:
+    Paths(
+        std::shared_ptr<const Workspace> workspace,
+        std::string cwd,
+        Resolver resolver = Resolver::kernel
+    )
+        : workspace_(std::move(workspace)), cwd_(std::move(cwd)), resolver_(resolver) {}
+
+    // The absolute guest path that `path` means, checked as text only.
+    [[nodiscard]] base::Result<GuestPath> parse(std::string_view path) const {
+        return parse_guest_path(path, cwd_);
+    }
+
+    // A regular file, opened for reading. A FIFO, socket, device or directory is "not_regular_file"
+    // at once.
+    [[nodiscard]] base::Result<OpenFile> open_read(std::string_view path) const;
+    // Links are followed.
+    [[nodiscard]] base::Result<FileInfo> stat(std::string_view path) const;
+    // A directory, opened for reading.
+    [[nodiscard]] base::Result<base::Fd> open_directory(std::string_view path) const;
+    // At most `limit` entries that sort behind the name `after` ("" = from the start). Memory is
+    // bounded by `limit`.
+    [[nodiscard]] base::Result<DirectoryPage> list_directory(
+        std::string_view path, const std::string& after, std::size_t limit
+    ) const;
+
+    // Old or new content, never half: a temporary file in the same directory, then a rename. An
+    // existing file keeps its mode, a new one has 0600 whatever the umask; missing directories are
+    // made 0700, not through links. A link as the last part is followed inside the roots. True when
+    // the file is new.
+    [[nodiscard]] base::Result<bool> write_file(
+        std::string_view path, std::string_view bytes, const WriteOptions& options
+    ) const;
+
+    // A new empty file for writing (0600); "already_exists" when anything has the name.
+    [[nodiscard]] base::Result<base::Fd> create_file(std::string_view path) const;
+
+    // A file without a name, seen by nobody until publish() links it to `path` (of the same root).
+    // Directories are made at publishing. Error "file_error" where the file system has no such
+    // files.
+    [[nodiscard]] base::Result<base::Fd> create_unnamed_file(std::string_view path) const;
+    [[nodiscard]] base::Result<void> publish(const base::Fd& file, std::string_view path) const;
+
+  private:
+    std::shared_ptr<const Workspace> workspace_;
+    std::string cwd_;
+    Resolver resolver_;
+};
+
+// One regular file of a directory held open, never following a link, never blocking. Used by walks
+// over a tree.
+[[nodiscard]] base::Result<OpenFile> open_entry(
+    int directory, const char* name, const std::string& shown
+);
+
+}  // namespace ars::fsmount
