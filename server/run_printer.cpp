@@ -1,5 +1,6 @@
 #include "server/run_printer.hpp"
 
+#include "base/deadline.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
 

@@ -1,0 +1,163 @@
+#include "tests/support/process.hpp"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+#include <thread>
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace ars::tests {
+
+namespace {
+
+std::string make_temp_directory() {
+    std::string path = "/tmp/ars-test-XXXXXX";
+    if (::mkdtemp(path.data()) == nullptr) {
+        throw std::runtime_error("mkdtemp failed");
+    }
+    ::chmod(path.c_str(), 0755);
+    return path;
+}
+
+// Only what the test made itself, below /tmp: no link of somebody else's is in there.
+void remove_tree(const std::string& path) {
+    std::error_code ignored;
+    for (auto it = std::filesystem::recursive_directory_iterator(path, ignored);
+         it != std::filesystem::recursive_directory_iterator();
+         it.increment(ignored)) {
+        if (it->is_directory(ignored) && !it->is_symlink(ignored)) {
+            std::filesystem::permissions(it->path(), std::filesystem::perms::owner_all, ignored);
+        }
+    }
+    std::vector<std::filesystem::path> all;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(path, ignored)) {
+        all.push_back(entry.path());
+    }
+    for (auto it = all.rbegin(); it != all.rend(); ++it) {
+        std::filesystem::remove(*it, ignored);
+    }
+    std::filesystem::remove(path, ignored);
+}
+
+}  // namespace
+
+Process::Process(
+    std::vector<std::string> argv,
+    std::map<std::string, std::string> environment,
+    std::string stdin_text
+)
+    : directory_(make_temp_directory()) {
+    std::ofstream(directory_ + "/in") << stdin_text;
+    environment.emplace("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+    environment.emplace("HOME", directory_);
+    environment.emplace("TMPDIR", "/tmp");
+    std::vector<std::string> pairs;
+    for (const auto& [name, value] : environment) {
+        pairs.push_back(name + "=" + value);
+    }
+    std::vector<char*> arguments;
+    for (std::string& argument : argv) {
+        arguments.push_back(argument.data());
+    }
+    arguments.push_back(nullptr);
+    std::vector<char*> variables;
+    for (std::string& pair : pairs) {
+        variables.push_back(pair.data());
+    }
+    variables.push_back(nullptr);
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, 0, (directory_ + "/in").c_str(), O_RDONLY, 0);
+    posix_spawn_file_actions_addopen(
+        &actions, 1, (directory_ + "/out").c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644
+    );
+    posix_spawn_file_actions_addopen(
+        &actions, 2, (directory_ + "/err").c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644
+    );
+    const int error =
+        ::posix_spawnp(&pid_, arguments[0], &actions, nullptr, arguments.data(), variables.data());
+    posix_spawn_file_actions_destroy(&actions);
+    if (error != 0) {
+        remove_tree(directory_);
+        throw std::runtime_error("can't start " + argv[0]);
+    }
+}
+
+Process::~Process() {
+    if (!reaped_) {
+        ::kill(pid_, SIGKILL);
+        ::waitpid(pid_, &status_, 0);
+    }
+    remove_tree(directory_);
+}
+
+void Process::signal(int number) const {
+    if (!reaped_) {
+        ::kill(pid_, number);
+    }
+}
+
+bool Process::running() {
+    if (!reaped_ && ::waitpid(pid_, &status_, WNOHANG) == pid_) {
+        reaped_ = true;
+    }
+    return !reaped_;
+}
+
+Finished Process::wait(std::chrono::milliseconds limit) {
+    const auto until = std::chrono::steady_clock::now() + limit;
+    while (running()) {
+        if (std::chrono::steady_clock::now() > until) {
+            ::kill(pid_, SIGKILL);
+            ::waitpid(pid_, &status_, 0);
+            reaped_ = true;
+            break;
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+    const int code = WIFEXITED(status_) ? WEXITSTATUS(status_) : 128 + WTERMSIG(status_);
+    return Finished{code, out(), err()};
+}
+
+std::string Process::out() const { return read_text(directory_ + "/out"); }
+std::string Process::err() const { return read_text(directory_ + "/err"); }
+
+Finished run(
+    std::vector<std::string> argv,
+    std::map<std::string, std::string> environment,
+    std::string stdin_text,
+    std::chrono::milliseconds limit
+) {
+    Process process(std::move(argv), std::move(environment), std::move(stdin_text));
+    return process.wait(limit);
+}
+
+std::string ars_binary() { return ARS_BINARY; }
+std::string source_directory() { return ARS_SOURCE_DIR; }
+
+TempDir::TempDir() : path_(make_temp_directory()) {}
+TempDir::~TempDir() { remove_tree(path_); }
+
+std::string TempDir::write(const std::string& name, const std::string& text) const {
+    const std::filesystem::path file = std::filesystem::path(path_) / name;
+    std::filesystem::create_directories(file.parent_path());
+    std::ofstream(file) << text;
+    return file.string();
+}
+
+std::string read_text(const std::string& path) {
+    std::ifstream in(path);
+    std::ostringstream text;
+    text << in.rdbuf();
+    return text.str();
+}
+
+}  // namespace ars::tests

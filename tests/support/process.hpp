@@ -1,0 +1,76 @@
+// A child process of a test: started with its output in files, stopped by pid, never left behind.
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+namespace ars::tests {
+
+struct Finished {
+    int exit_code = -1;  // 128 + n when signalled
+    std::string out;
+    std::string err;
+};
+
+class Process {
+  public:
+    // `environment` is added to a small clean one (PATH, HOME, TMPDIR).
+    Process(
+        std::vector<std::string> argv,
+        std::map<std::string, std::string> environment = {},
+        std::string stdin_text = {}
+    );
+    Process(const Process&) = delete;
+    Process& operator=(const Process&) = delete;
+    ~Process();  // SIGKILL when still running
+
+    void signal(int number) const;
+    // Waits at most `limit`, then kills: exit_code 137.
+    Finished wait(std::chrono::milliseconds limit = std::chrono::seconds(60));
+    [[nodiscard]] bool running();
+    [[nodiscard]] pid_t pid() const { return pid_; }
+    [[nodiscard]] std::string out() const;
+    [[nodiscard]] std::string err() const;
+
+  private:
+    pid_t pid_ = -1;
+    int status_ = -1;
+    bool reaped_ = false;
+    std::string directory_;
+};
+
+// Runs a program to its end.
+Finished run(
+    std::vector<std::string> argv,
+    std::map<std::string, std::string> environment = {},
+    std::string stdin_text = {},
+    std::chrono::milliseconds limit = std::chrono::seconds(60)
+);
+
+// The binary under test: CMake passes its path.
+std::string ars_binary();
+// The source tree, for configs/.
+std::string source_directory();
+
+// A fresh directory, mode 0755, removed at the end with what is in it.
+class TempDir {
+  public:
+    TempDir();
+    TempDir(const TempDir&) = delete;
+    TempDir& operator=(const TempDir&) = delete;
+    ~TempDir();
+    [[nodiscard]] const std::string& path() const { return path_; }
+    // Writes a file below it, making parents.
+    std::string write(const std::string& name, const std::string& text) const;
+
+  private:
+    std::string path_;
+};
+
+std::string read_text(const std::string& path);
+
+}  // namespace ars::tests
