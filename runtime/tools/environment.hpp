@@ -9,6 +9,7 @@
 #include "base/async.hpp"
 #include "base/offload.hpp"
 #include "base/result.hpp"
+#include "fsmount/paths.hpp"
 #include "fsmount/workspace.hpp"
 #include "sandbox/scope.hpp"
 
@@ -29,14 +30,22 @@ class Environment {
     // "/home/gem/user-data/projects/<uuid>"
     [[nodiscard]] const std::string& cwd() const { return cwd_; }
     [[nodiscard]] base::Offload& offload() const { return offload_; }
+    // The file tools' door to the workspace; relative paths start at cwd().
+    [[nodiscard]] fsmount::Paths paths() const { return fsmount::Paths(workspace_, cwd_); }
     base::Task<base::Result<std::shared_ptr<sandbox::Scope>>> scope();
+    // True once for each scope that took another one's place: /tmp and processes of the old one are gone.
+    [[nodiscard]] bool note_generation(std::uint64_t generation);
 
     // A new file under <workdir>/outputs/large_tool_results for a text too long for the model.
     struct OutputFile {
         std::shared_ptr<base::Fd> fd;
         std::string guest_path;
+        bool named = true;  // false: visible to nobody before publish_output_file()
     };
     [[nodiscard]] base::Result<OutputFile> make_output_file(const std::string& name) const;
+    // The same before it is known whether the file is needed. It costs nothing when it is not published.
+    [[nodiscard]] base::Result<OutputFile> reserve_output_file(const std::string& name) const;
+    [[nodiscard]] base::Result<void> publish_output_file(const OutputFile& file) const;
 
   private:
     std::shared_ptr<fsmount::Workspace> workspace_;
@@ -45,6 +54,7 @@ class Environment {
     sandbox::ScopeKey key_;
     std::function<base::Result<sandbox::ScopeSpec>()> spec_;
     base::Offload& offload_;
+    std::uint64_t generation_ = 0;  // of the last scope used; 0 = none yet
 };
 
 }  // namespace ars::tools

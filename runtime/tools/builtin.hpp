@@ -1,0 +1,23 @@
+// The built-in tools that work on the user's files and run commands.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "runtime/tools/tool.hpp"
+
+namespace ars::tools {
+
+[[nodiscard]] std::unique_ptr<Tool> make_execute_tool();
+[[nodiscard]] std::unique_ptr<Tool> make_read_file_tool();
+[[nodiscard]] std::unique_ptr<Tool> make_write_file_tool();
+[[nodiscard]] std::unique_ptr<Tool> make_edit_file_tool();
+[[nodiscard]] std::unique_ptr<Tool> make_ls_tool();
+[[nodiscard]] std::unique_ptr<Tool> make_glob_tool();
+[[nodiscard]] std::unique_ptr<Tool> make_grep_tool();
+[[nodiscard]] std::unique_ptr<Tool> make_write_todos_tool();
+
+// All of them. Stateless: one set serves every run.
+[[nodiscard]] std::vector<std::unique_ptr<Tool>> make_file_tools();
+
+}  // namespace ars::tools
