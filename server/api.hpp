@@ -1,0 +1,39 @@
+// What the routes work with, and the list of them. The composition root builds one Api;
+// routes_*.cpp add their paths.
+#pragma once
+
+#include "base/limits.hpp"
+#include "base/log.hpp"
+#include "runtime/agents/agent_table.hpp"
+#include "runtime/runs/run_manager.hpp"
+#include "server/auth.hpp"
+#include "server/http_limits.hpp"
+
+#include <cstdint>
+#include <string>
+
+namespace ars::server {
+
+class Router;
+
+// All parts outlive the listener.
+struct Api {
+    runs::RunManager& runs;
+    const agents::AgentTable& agents;
+    const Authenticator& authenticator;
+    const base::Log& log;
+    HttpStats& stats;
+    std::string version;
+    std::string sandbox_tier;     // shown by discovery: "namespaces", "landlock"
+    std::int64_t started_ms = 0;  // wall clock
+    HttpLimits limits;
+};
+
+void add_agent_routes(Router& router);
+void add_run_routes(Router& router);
+void add_thread_routes(Router& router);
+void add_system_routes(Router& router);
+// All of the above.
+void add_routes(Router& router);
+
+}  // namespace ars::server

@@ -1,0 +1,29 @@
+// The JSON of threads and of what was said in them.
+#pragma once
+
+#include "runtime/runs/run_manager.hpp"
+#include "server/http_message.hpp"
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+
+#include <expected>
+
+namespace ars::server {
+
+// POST /api/chat/thread.
+[[nodiscard]] std::expected<runs::NewThread, HttpResponse> read_new_thread(
+    const HttpRequest& request
+);
+
+[[nodiscard]] boost::json::object thread_to_json(
+    const store::ReadTxn& txn, const store::ThreadRecord& thread
+);
+
+// User and assistant messages in order, run by run; an assistant's tool calls carry their results.
+// The newest `limit` of them.
+[[nodiscard]] boost::json::array history_to_json(
+    const store::ReadTxn& txn, const store::ThreadRecord& thread, std::size_t limit
+);
+
+}  // namespace ars::server

@@ -1,0 +1,31 @@
+// Bounds of the HTTP layer as values, so that a test can make them small, and what it counts for
+// /metrics.
+#pragma once
+
+#include "base/deadline.hpp"
+#include "base/limits.hpp"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace ars::server {
+
+struct HttpLimits {
+    std::size_t head_bytes = base::limits::kRequestHeadBytes;
+    std::size_t body_bytes = base::limits::kRequestBodyBytes;
+    std::size_t connections = base::limits::kConnections;
+    base::milliseconds read_timeout = base::limits::kHttpReadTimeout;    // one request, whole
+    base::milliseconds idle_timeout = base::limits::kHttpIdleTimeout;    // between requests
+    base::milliseconds write_timeout = base::limits::kHttpWriteTimeout;  // one write
+    base::milliseconds heartbeat = base::limits::kSseHeartbeat;
+};
+
+struct HttpStats {
+    std::uint64_t connections = 0;             // open now
+    std::uint64_t refused_connections = 0;     // over the bound
+    std::uint64_t streams = 0;                 // SSE readers now
+    std::array<std::uint64_t, 6> responses{};  // by status / 100
+};
+
+}  // namespace ars::server

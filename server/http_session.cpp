@@ -1,0 +1,451 @@
+#include "server/http_session.hpp"
+
+#include "server/http_error.hpp"
+
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/write.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+
+namespace ars::server {
+
+namespace asio = base::asio;
+using boost::system::error_code;
+using std::chrono::steady_clock;
+
+namespace {
+
+constexpr std::size_t kSmallBuffer = 1024;       // of an idle connection: most requests fit
+constexpr std::size_t kLargeBuffer = 16 * 1024;  // while a body arrives
+constexpr std::size_t kLeastRead = 512;
+constexpr std::size_t kKeptOutput = 4096;   // capacity that an idle connection may keep
+constexpr std::size_t kGather = 64 * 1024;  // answers to pipelined requests are sent at this size
+// How long a closed connection still swallows what the client was sending, so that the kernel does
+// not answer with a reset that destroys our last response on its way.
+constexpr auto kLinger = std::chrono::seconds(2);
+
+bool is_aborted(const boost::system::system_error& error) {
+    return error.code() == asio::error::operation_aborted;
+}
+
+}  // namespace
+
+HttpSession::HttpSession(
+    asio::ip::tcp::socket socket,
+    const Router& router,
+    const HttpLimits& limits,
+    HttpStats& stats,
+    const base::Log& log
+)
+    : socket_(std::move(socket)),
+      router_(router),
+      limits_(limits),
+      stats_(stats),
+      log_(log),
+      parser_(request_, limits.head_bytes, limits.body_bytes),
+      in_(kSmallBuffer) {}
+
+base::Task<void> HttpSession::run() {
+    ++stats_.connections;
+    struct Leave {
+        HttpStats& stats;
+        ~Leave() { --stats.connections; }
+    } leave{stats_};
+    try {
+        co_await converse();
+        co_await linger();
+    } catch (const boost::system::system_error&) {
+        // The client left, was too slow, or the server stops: nobody is there to be told.
+    }
+    error_code ignored;
+    socket_.close(ignored);
+}
+
+void HttpSession::stop() {
+    stopping_ = true;
+    if (phase_ == Phase::idle) {
+        error_code ignored;
+        socket_.cancel(ignored);
+    } else if (streaming_ != nullptr) {
+        streaming_->cancel_all();
+    }
+}
+
+void HttpSession::expire(TimePoint now) {
+    if (now >= deadline_) {
+        deadline_ = TimePoint::max();
+        expired_ = true;
+        error_code ignored;
+        socket_.cancel(ignored);
+    }
+}
+
+base::Task<void> HttpSession::converse() {
+    for (;;) {
+        const Step step = parse();
+        if (step == Step::need_bytes) {
+            if (!co_await fill()) {
+                co_return;
+            }
+            continue;
+        }
+        phase_ = Phase::busy;
+        if (step == Step::refused) {
+            append(*refusal_, false);
+            if (!send_now()) {
+                co_await send_rest();
+            }
+            co_return;
+        }
+        HttpResponse response = refusal_ ? std::move(*refusal_) : co_await answer();
+        const bool keep_alive = request_.keep_alive && request_.http_1_1 && !stopping_;
+        if (response.stream && request_.method != Method::head) {
+            co_await stream(std::move(response));
+            co_return;
+        }
+        append(response, keep_alive);
+        if (!keep_alive || out_.size() >= kGather) {
+            if (!send_now()) {
+                co_await send_rest();
+            }
+        }
+        if (!keep_alive) {
+            co_return;
+        }
+        parser_.reset();
+        refusal_.reset();
+        head_checked_ = false;
+        request_deadline_ = TimePoint::max();
+    }
+}
+
+// --- reading
+// --------------------------------------------------------------------------------------
+
+HttpSession::Step HttpSession::parse() {
+    auto state = RequestParser::State::need_more;
+    if (begin_ < end_) {
+        begin_ += parser_.put({in_.data() + begin_, end_ - begin_}, state);
+    }
+    switch (state) {
+        case RequestParser::State::malformed:
+            return refuse(
+                error_response(400, "bad_request", "this is not a well-formed HTTP request")
+            );
+        case RequestParser::State::unsupported:
+            return refuse(error_response(
+                501,
+                "unsupported_transfer_encoding",
+                "only the transfer coding chunked is understood"
+            ));
+        case RequestParser::State::head_too_large:
+            return refuse(error_response(
+                431,
+                "head_too_large",
+                fmt::format("request line and headers are over {} bytes", limits_.head_bytes)
+            ));
+        case RequestParser::State::body_too_large:
+            return refuse(error_response(
+                413, "body_too_large", fmt::format("the body is over {} bytes", limits_.body_bytes)
+            ));
+        case RequestParser::State::need_more:
+        case RequestParser::State::done:
+            break;
+    }
+    if (parser_.head_done() && !head_checked_) {
+        head_checked_ = true;
+        return check_head(state);
+    }
+    return state == RequestParser::State::done ? Step::request_ready : Step::need_bytes;
+}
+
+// Decides on the head alone, so that a refused client does not upload its body first.
+HttpSession::Step HttpSession::check_head(RequestParser::State state) {
+    const bool whole = state == RequestParser::State::done;
+    if (request_.http_1_1 && request_.count_headers("host") != 1) {
+        return refuse(error_response(400, "bad_host", "exactly one Host header is needed"));
+    }
+    refusal_ = router_.admit(request_);
+    if (whole) {
+        return Step::request_ready;
+    }
+    if (refusal_) {
+        return Step::refused;
+    }
+    if (const auto expect = request_.header("expect"); expect && request_.http_1_1) {
+        if (!equal_ignoring_case(*expect, "100-continue")) {
+            return refuse(
+                error_response(417, "unknown_expectation", "only 100-continue is understood")
+            );
+        }
+        if (request_.body.empty()) {
+            out_ += "HTTP/1.1 100 Continue\r\n\r\n";
+        }
+    }
+    return Step::need_bytes;
+}
+
+HttpSession::Step HttpSession::refuse(HttpResponse response) {
+    refusal_ = std::move(response);
+    return Step::refused;
+}
+
+// Sends what is waiting, then reads more. False when the connection ends.
+base::Task<bool> HttpSession::fill() {
+    if (!send_now()) {
+        co_await send_rest();
+    }
+    make_room();
+    const bool started = parser_.started();
+    phase_ = started ? Phase::reading : Phase::idle;
+    if (stopping_ && !started) {
+        co_return false;
+    }
+    const TimePoint now = steady_clock::now();
+    if (started && request_deadline_ == TimePoint::max()) {
+        request_deadline_ = now + limits_.read_timeout;
+    }
+    deadline_ = started ? request_deadline_ : now + limits_.idle_timeout;
+    const auto [ec, size] = co_await socket_.async_read_some(
+        asio::buffer(in_.data() + end_, in_.size() - end_), asio::as_tuple(asio::use_awaitable)
+    );
+    deadline_ = TimePoint::max();
+    if (expired_ && started) {
+        append(
+            error_response(
+                408,
+                "request_timeout",
+                fmt::format("the request did not arrive within {} ms", limits_.read_timeout.count())
+            ),
+            false
+        );
+        send_now();
+    }
+    if (ec || size == 0) {
+        co_return false;
+    }
+    end_ += size;
+    co_return true;
+}
+
+void HttpSession::make_room() {
+    if (begin_ == end_) {
+        begin_ = end_ = 0;
+        const std::size_t wanted =
+            parser_.started() && parser_.head_done() ? kLargeBuffer : kSmallBuffer;
+        if (in_.size() != wanted && (wanted > in_.size() || !parser_.started())) {
+            in_ = std::vector<char>(wanted);
+        }
+        return;
+    }
+    if (in_.size() - end_ >= kLeastRead) {
+        return;
+    }
+    std::memmove(in_.data(), in_.data() + begin_, end_ - begin_);
+    end_ -= begin_;
+    begin_ = 0;
+    if (in_.size() - end_ < kLeastRead) {
+        // A head is parsed only when it is there as a whole; past its bound the parser refuses it.
+        in_.resize(std::max(in_.size() * 2, end_ + kLeastRead));
+    }
+}
+
+// --- answering
+// ------------------------------------------------------------------------------------
+
+base::Task<HttpResponse> HttpSession::answer() {
+    std::optional<HttpResponse> response;
+    try {
+        Router::Reply reply = router_.handle(request_);
+        if (auto* ready = std::get_if<HttpResponse>(&reply)) {
+            response = std::move(*ready);
+        } else {
+            response = co_await std::move(std::get<base::Task<HttpResponse>>(reply));
+        }
+    } catch (const boost::system::system_error& error) {
+        if (is_aborted(error)) {
+            throw;
+        }
+        response = failure(error);
+    } catch (const std::exception& error) {
+        response = failure(error);
+    }
+    co_return std::move(*response);
+}
+
+HttpResponse HttpSession::failure(const std::exception& error) const {
+    HttpResponse response =
+        error_response(500, "internal", "the server could not do this; its log has the reason");
+    response.log_note = error.what();
+    return response;
+}
+
+void HttpSession::append(const HttpResponse& response, bool keep_alive) {
+    ++stats_.responses[static_cast<std::size_t>(std::clamp(response.status / 100, 0, 5))];
+    if (!response.log_note.empty()) {
+        log_.error(
+            "http_failure",
+            {{"method", to_string(request_.method)},
+             {"path", request_.path()},
+             {"status", response.status},
+             {"reason", response.log_note}}
+        );
+    }
+    append_head(out_, response, keep_alive, response.stream && request_.http_1_1);
+    if (request_.method != Method::head) {
+        out_ += response.body;
+    }
+}
+
+// --- writing
+// --------------------------------------------------------------------------------------
+
+// Sends without waiting. True when nothing is left; throws when the connection is broken.
+bool HttpSession::send_now() {
+    while (sent_ < out_.size()) {
+        error_code ec;
+        sent_ += socket_.write_some(asio::buffer(out_.data() + sent_, out_.size() - sent_), ec);
+        if (ec == asio::error::would_block || ec == asio::error::try_again) {
+            return false;
+        }
+        if (ec) {
+            throw boost::system::system_error(ec);
+        }
+    }
+    sent_ = 0;
+    out_.clear();
+    if (out_.capacity() > kKeptOutput) {
+        out_ = std::string();
+    }
+    return true;
+}
+
+base::Task<void> HttpSession::send_rest() {
+    deadline_ = steady_clock::now() + limits_.write_timeout;
+    co_await asio::async_write(
+        socket_, asio::buffer(out_.data() + sent_, out_.size() - sent_), asio::use_awaitable
+    );
+    deadline_ = TimePoint::max();
+    sent_ = out_.size();
+    send_now();
+}
+
+// Tells the client that no more comes, and waits a little for it to go.
+base::Task<void> HttpSession::linger() {
+    error_code ec;
+    socket_.shutdown(asio::ip::tcp::socket::shutdown_send, ec);
+    if (ec || stopping_) {
+        co_return;
+    }
+    phase_ = Phase::idle;
+    deadline_ = steady_clock::now() + kLinger;
+    const TimePoint end = deadline_;
+    while (!ec && steady_clock::now() < end) {
+        co_await socket_.async_read_some(
+            asio::buffer(in_), asio::redirect_error(asio::use_awaitable, ec)
+        );
+    }
+}
+
+// --- streams
+// --------------------------------------------------------------------------------------
+
+base::Task<void> HttpSession::stream(HttpResponse response) {
+    chunked_ = request_.http_1_1;
+    append(response, false);
+    if (!send_now()) {
+        co_await send_rest();
+    }
+    std::vector<char>().swap(in_);
+    base::TaskGroup group(co_await asio::this_coro::executor);
+    struct Streaming {
+        HttpSession& session;
+        Streaming(HttpSession& owner, base::TaskGroup& tasks) : session(owner) {
+            session.phase_ = Phase::streaming;
+            session.streaming_ = &tasks;
+            ++session.stats_.streams;
+        }
+        ~Streaming() {
+            session.phase_ = Phase::busy;
+            session.streaming_ = nullptr;
+            --session.stats_.streams;
+        }
+    } streaming(*this, group);
+    if (stopping_) {
+        co_return;
+    }
+    group.spawn(send_stream(*response.stream, group));
+    group.spawn(watch_peer(group));
+    co_await group.join();
+    in_.resize(kSmallBuffer);
+}
+
+base::Task<void> HttpSession::send_stream(StreamBody& body, base::TaskGroup& group) {
+    bool complete = false;
+    try {
+        co_await body.run(*this);
+        complete = true;
+    } catch (const boost::system::system_error& error) {
+        // A stop ends the stream cleanly: the reader sees no `end` event and comes back with its
+        // cursor.
+        complete = is_aborted(error) && stopping_ && !mid_write_;
+    } catch (const std::exception& error) {
+        log_.error("http_stream_failure", {{"path", request_.path()}, {"reason", error.what()}});
+    }
+    if (complete && chunked_) {
+        out_ += "0\r\n\r\n";
+        try {
+            send_now();
+        } catch (const boost::system::system_error&) {
+            // The reader left at the last moment.
+        }
+    }
+    group.cancel_all();
+}
+
+// A reader that leaves is noticed at once, not only at the next write.
+base::Task<void> HttpSession::watch_peer(base::TaskGroup& group) {
+    for (;;) {
+        error_code ec;
+        co_await socket_.async_wait(
+            asio::ip::tcp::socket::wait_read, asio::redirect_error(asio::use_awaitable, ec)
+        );
+        if (ec) {
+            co_return;
+        }
+        char probe = 0;
+        const std::size_t size =
+            socket_.receive(asio::buffer(&probe, 1), asio::ip::tcp::socket::message_peek, ec);
+        if (ec == asio::error::would_block || ec == asio::error::try_again) {
+            continue;
+        }
+        if (!ec && size > 0) {
+            co_return;  // a pipelined request: never answered, the stream closes the connection
+        }
+        group.cancel_all();
+        co_return;
+    }
+}
+
+base::Task<void> HttpSession::write(std::string_view bytes) {
+    if (bytes.empty()) {
+        co_return;
+    }
+    mid_write_ = true;
+    if (chunked_) {
+        fmt::format_to(std::back_inserter(out_), "{:x}\r\n", bytes.size());
+        out_ += bytes;
+        out_ += "\r\n";
+    } else {
+        out_ += bytes;
+    }
+    if (!send_now()) {
+        co_await send_rest();
+    }
+    mid_write_ = false;
+}
+
+}  // namespace ars::server

@@ -1,0 +1,134 @@
+#include "server/request_parser.hpp"
+
+#include <boost/beast/http/basic_parser.hpp>
+#include <boost/beast/http/error.hpp>
+
+#include <optional>
+
+namespace ars::server {
+
+namespace http = boost::beast::http;
+using boost::beast::error_code;
+
+namespace {
+
+Method method_of(http::verb verb) {
+    switch (verb) {
+        case http::verb::get:
+            return Method::get;
+        case http::verb::head:
+            return Method::head;
+        case http::verb::post:
+            return Method::post;
+        case http::verb::put:
+            return Method::put;
+        case http::verb::patch:
+            return Method::patch;
+        case http::verb::delete_:
+            return Method::del;
+        case http::verb::options:
+            return Method::options;
+        default:
+            return Method::other;
+    }
+}
+
+std::string_view view(boost::beast::string_view text) { return {text.data(), text.size()}; }
+
+// Beast's parser with a sink that copies into our value: no container of its own, no allocation a
+// field.
+class Sink final : public http::basic_parser<true> {
+  public:
+    Sink(HttpRequest& request, std::size_t head_bytes, std::size_t body_bytes) : request_(request) {
+        header_limit(static_cast<std::uint32_t>(head_bytes));
+        body_limit(body_bytes);
+        eager(true);
+    }
+
+    [[nodiscard]] bool unsupported() const { return unsupported_; }
+
+  private:
+    void
+    on_request_impl(http::verb verb, boost::beast::string_view, boost::beast::string_view target, int version, error_code&)
+        override {
+        request_.start(method_of(verb), view(target), version >= 11);
+    }
+    void on_response_impl(int, boost::beast::string_view, int, error_code&) override {}
+    void on_field_impl(
+        http::field field,
+        boost::beast::string_view name,
+        boost::beast::string_view value,
+        error_code& ec
+    ) override {
+        // "gzip, chunked" would leave a body that nobody here can read.
+        if (field == http::field::transfer_encoding &&
+            !equal_ignoring_case(view(value), "chunked")) {
+            unsupported_ = true;
+            ec = http::error::bad_transfer_encoding;
+            return;
+        }
+        request_.add_header(view(name), view(value));
+    }
+    void on_header_impl(error_code&) override { request_.keep_alive = keep_alive(); }
+    void on_body_init_impl(const boost::optional<std::uint64_t>&, error_code&) override {}
+    std::size_t on_body_impl(boost::beast::string_view body, error_code&) override {
+        request_.body += view(body);
+        return body.size();
+    }
+    void on_chunk_header_impl(std::uint64_t, boost::beast::string_view, error_code&) override {}
+    std::size_t on_chunk_body_impl(std::uint64_t, boost::beast::string_view body, error_code&)
+        override {
+        request_.body += view(body);
+        return body.size();
+    }
+    void on_finish_impl(error_code&) override {}
+
+    HttpRequest& request_;
+    bool unsupported_ = false;
+};
+
+}  // namespace
+
+struct RequestParser::Impl {
+    HttpRequest& request;
+    std::size_t head_bytes;
+    std::size_t body_bytes;
+    std::optional<Sink> sink;
+    bool started = false;
+};
+
+RequestParser::RequestParser(HttpRequest& request, std::size_t head_bytes, std::size_t body_bytes)
+    : impl_(new Impl{request, head_bytes, body_bytes, std::nullopt}) {
+    reset();
+}
+
+RequestParser::~RequestParser() = default;
+
+void RequestParser::reset() {
+    impl_->request.clear();
+    impl_->sink.emplace(impl_->request, impl_->head_bytes, impl_->body_bytes);
+    impl_->started = false;
+}
+
+bool RequestParser::head_done() const { return impl_->sink->is_header_done(); }
+
+bool RequestParser::started() const { return impl_->started; }
+
+std::size_t RequestParser::put(std::string_view bytes, State& state) {
+    impl_->started = impl_->started || !bytes.empty();
+    error_code ec;
+    const std::size_t used =
+        impl_->sink->put(boost::asio::const_buffer(bytes.data(), bytes.size()), ec);
+    if (!ec || ec == http::error::need_more) {
+        state = impl_->sink->is_done() ? State::done : State::need_more;
+    } else if (ec == http::error::header_limit) {
+        state = State::head_too_large;
+    } else if (ec == http::error::body_limit) {
+        state = State::body_too_large;
+    } else {
+        state = impl_->sink->unsupported() ? State::unsupported : State::malformed;
+    }
+    return used;
+}
+
+}  // namespace ars::server

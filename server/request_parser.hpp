@@ -1,0 +1,43 @@
+// Bytes to HttpRequest: the one place that knows Beast's parser. It decides what is a well-formed
+// request and nothing else; it keeps no bytes and does no I/O.
+#pragma once
+
+#include "server/http_message.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+namespace ars::server {
+
+class RequestParser {
+  public:
+    RequestParser(HttpRequest& request, std::size_t head_bytes, std::size_t body_bytes);
+    ~RequestParser();
+    RequestParser(const RequestParser&) = delete;
+    RequestParser& operator=(const RequestParser&) = delete;
+
+    enum class State : std::uint8_t {
+        need_more,
+        done,
+        malformed,       // 400
+        head_too_large,  // 431
+        body_too_large,  // 413
+        unsupported,     // 501: a transfer coding other than chunked
+    };
+    // Begins a new request and clears the value it fills.
+    void reset();
+    // Parses from `bytes` and returns how many it consumed; the rest has to be given again, with
+    // more after it.
+    std::size_t put(std::string_view bytes, State& state);
+    [[nodiscard]] bool head_done() const;
+    // True once a byte of the request was given.
+    [[nodiscard]] bool started() const;
+
+  private:
+    struct Impl;
+    std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace ars::server

@@ -1,0 +1,65 @@
+// From a request to the function that answers it. It also decides what must be decided for every
+// route alike: 404, 405 with Allow, who is calling, and whether a body is JSON.
+#pragma once
+
+#include "base/async.hpp"
+#include "server/http_message.hpp"
+
+#include <boost/json/fwd.hpp>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace ars::server {
+
+struct Api;
+
+// Routes that only read answer at once; those that must wait are coroutines. The request outlives
+// both.
+using QuickHandler = HttpResponse (*)(Api& api, const HttpRequest& request);
+using SlowHandler = base::Task<HttpResponse> (*)(Api& api, const HttpRequest& request);
+
+enum class Access : std::uint8_t { key, open };
+
+struct Route {
+    Method method;
+    Access access;
+    std::variant<QuickHandler, SlowHandler> handler;
+};
+
+class Router {
+  public:
+    explicit Router(Api& api);
+    ~Router();
+    Router(const Router&) = delete;
+    Router& operator=(const Router&) = delete;
+
+    // `pattern` is a path whose segments may be "{name}": "/api/agent/runs/{id}". A literal segment
+    // wins over a name.
+    void add(
+        Method method,
+        std::string_view pattern,
+        std::variant<QuickHandler, SlowHandler> handler,
+        Access access = Access::key
+    );
+
+    // Called when the head of a request is known, before its body is read: finds the route and the
+    // user, or refuses.
+    [[nodiscard]] std::optional<HttpResponse> admit(HttpRequest& request) const;
+    // Answers an admitted request; the task may throw, as may this.
+    using Reply = std::variant<HttpResponse, base::Task<HttpResponse>>;
+    [[nodiscard]] Reply handle(const HttpRequest& request) const;
+
+  private:
+    struct Node;
+    [[nodiscard]] const Node* find(HttpRequest& request) const;
+
+    Api& api_;
+    std::unique_ptr<Node> root_;
+};
+
+}  // namespace ars::server

@@ -1,0 +1,83 @@
+// /api/agent/runs: start a run, look at it, follow it, read its result, cancel it.
+#include "server/api.hpp"
+#include "server/dto_runs.hpp"
+#include "server/http_error.hpp"
+#include "server/router.hpp"
+#include "server/sse_stream.hpp"
+
+namespace ars::server {
+
+namespace {
+
+HttpResponse shown_run(const Api& api, const store::RunRecord& run) {
+    return api.runs.store().read([&run](const store::ReadTxn& txn) {
+        return json_response({{"run", run_to_json(txn, run)}});
+    });
+}
+
+base::Task<HttpResponse> start_run(Api& api, const HttpRequest& request) {
+    auto wanted = read_run_request(request);
+    if (!wanted) {
+        co_return std::move(wanted.error());
+    }
+    const QueuePolicy policy = wanted->queue_policy;
+    const auto submitted = co_await api.runs.submit(std::move(wanted->submit));
+    if (!submitted) {
+        co_return error_response(submitted.error());
+    }
+    HttpResponse response = json_response(submitted_to_json(*submitted, policy), 202);
+    response.headers.emplace_back("Location", "/api/agent/runs/" + submitted->run.id);
+    co_return response;
+}
+
+HttpResponse get_run(Api& api, const HttpRequest& request) {
+    const auto run = api.runs.find_run(request.user, request.params[0]);
+    return run ? shown_run(api, *run) : error_response(run.error());
+}
+
+HttpResponse get_result(Api& api, const HttpRequest& request) {
+    const auto outcome = api.runs.outcome(request.user, request.params[0]);
+    return outcome ? json_response(outcome_to_json(*outcome)) : error_response(outcome.error());
+}
+
+base::Task<HttpResponse> cancel_run(Api& api, const HttpRequest& request) {
+    const auto run = co_await api.runs.cancel(request.user, request.params[0]);
+    co_return run ? shown_run(api, *run) : error_response(run.error());
+}
+
+// The header wins over the query; what is no event id ("-1", "") means from the first event.
+store::EventId cursor_of(const HttpRequest& request) {
+    std::string text;
+    if (const auto header = request.header("last-event-id")) {
+        text = *header;
+    } else {
+        text = request.query("after_seq").value_or("");
+    }
+    store::EventId cursor;
+    return store::parse_event_id(text, cursor) ? cursor : store::EventId{};
+}
+
+HttpResponse follow_run(Api& api, const HttpRequest& request) {
+    auto run = api.runs.find_run(request.user, request.params[0]);
+    if (!run) {
+        return error_response(run.error());
+    }
+    HttpResponse response;
+    response.content_type = "text/event-stream";
+    response.headers.emplace_back("Cache-Control", "no-cache");
+    response.headers.emplace_back("X-Accel-Buffering", "no");
+    response.stream = std::make_unique<RunEventStream>(api, std::move(*run), cursor_of(request));
+    return response;
+}
+
+}  // namespace
+
+void add_run_routes(Router& router) {
+    router.add(Method::post, "/api/agent/runs", start_run);
+    router.add(Method::get, "/api/agent/runs/{id}", get_run);
+    router.add(Method::get, "/api/agent/runs/{id}/result", get_result);
+    router.add(Method::get, "/api/agent/runs/{id}/events", follow_run);
+    router.add(Method::post, "/api/agent/runs/{id}/cancel", cancel_run);
+}
+
+}  // namespace ars::server

@@ -1,0 +1,72 @@
+// /api/system and /metrics: is it alive, does it take work, what is it.
+#include "base/clock.hpp"
+#include "server/api.hpp"
+#include "server/http_error.hpp"
+#include "server/metrics.hpp"
+#include "server/router.hpp"
+
+#include <boost/json/array.hpp>
+
+namespace ars::server {
+
+namespace {
+
+HttpResponse health(Api& api, const HttpRequest&) {
+    return json_response(
+        {{"status", "ok"},
+         {"version", api.version},
+         {"uptime_seconds", (base::now_ms() - api.started_ms) / 1000}}
+    );
+}
+
+HttpResponse ready(Api& api, const HttpRequest&) {
+    if (!api.runs.accepting()) {
+        HttpResponse response = json_response({{"status", "not_ready"}, {"accepting", false}}, 503);
+        response.headers.emplace_back("Retry-After", "2");
+        return response;
+    }
+    return json_response({{"status", "ready"}, {"accepting", true}});
+}
+
+HttpResponse discovery(Api& api, const HttpRequest&) {
+    return json_response(
+        {{"name", "ars"},
+         {"version", api.version},
+         {"api_base", "/api"},
+         {"auth",
+          {{"required", !api.authenticator.keyless()},
+           {"schemes", boost::json::array{"bearer", "x-api-key"}}}},
+         {"sandbox", {{"tier", api.sandbox_tier}}},
+         {"features",
+          {{"subagents", true},
+           {"events", "sse"},
+           {"queue_policies", boost::json::array{"enqueue", "reject"}},
+           {"knowledge", false},
+           {"attachments", false}}}}
+    );
+}
+
+HttpResponse metrics(Api& api, const HttpRequest&) {
+    HttpResponse response;
+    response.content_type = "text/plain; version=0.0.4; charset=utf-8";
+    response.body = metrics_text(api);
+    return response;
+}
+
+}  // namespace
+
+void add_system_routes(Router& router) {
+    router.add(Method::get, "/api/system/health", health, Access::open);
+    router.add(Method::get, "/api/system/ready", ready, Access::open);
+    router.add(Method::get, "/api/system/discovery", discovery, Access::open);
+    router.add(Method::get, "/metrics", metrics);
+}
+
+void add_routes(Router& router) {
+    add_agent_routes(router);
+    add_run_routes(router);
+    add_thread_routes(router);
+    add_system_routes(router);
+}
+
+}  // namespace ars::server
