@@ -346,9 +346,8 @@ std::optional<std::vector<std::string>> texts(
     item_rule.check = rule.check;
     std::vector<std::string> out;
     for (std::size_t i = 0; i < items->size(); ++i) {
-        if (auto item = text((*items)[i], item_rule, place.at(i))) {
-            out.push_back(std::move(*item));
-        }
+        // A faulty item keeps its place, so that later checks report the right index.
+        out.push_back(text((*items)[i], item_rule, place.at(i)).value_or(""));
     }
     return out;
 }

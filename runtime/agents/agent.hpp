@@ -53,6 +53,13 @@ struct AgentContext {
     std::optional<std::vector<std::string>> subagents;
     std::uint32_t max_execution_steps = base::limits::kMaxSteps;
     std::string policy = "default";
+    // Validated and kept with the agent. Nothing acts on them while there is no context compaction.
+    std::uint32_t summary_threshold = 100;  // K tokens of 1024
+    std::uint32_t summary_keep_messages = 10;
+    std::string summary_prompt;  // "" = the built-in one
+    std::uint32_t summary_tool_result_token_limit = 300;
+    double summary_l2_trigger_ratio = 0.4;
+    std::uint32_t model_retry_times = base::limits::kModelRetries;
 };
 
 struct Agent {

@@ -32,6 +32,9 @@ class AgentTable {
         const AgentContext& context, const User& user
     ) const;
 
+    // Every agent by slug, whoever may see it. For checks at start-up, never for an answer to a user.
+    [[nodiscard]] std::vector<const Agent*> all() const;
+
   private:
     std::map<std::string, Agent, std::less<>> agents_;
 };
