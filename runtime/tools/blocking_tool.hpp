@@ -1,13 +1,14 @@
-// A tool whose work is one blocking function of its arguments and the user's files, run off the I/O thread.
+// A tool whose work is one blocking function of its arguments and the user's files, run off the I/O
+// thread.
 #pragma once
-
-#include <exception>
-#include <string>
-#include <utility>
 
 #include "base/fields.hpp"
 #include "runtime/tools/environment.hpp"
 #include "runtime/tools/tool.hpp"
+
+#include <exception>
+#include <string>
+#include <utility>
 
 namespace ars::tools {
 
@@ -18,7 +19,8 @@ struct BlockingCall {
     bool rerun = false;
 };
 
-// "not_found: /home/gem/user-data/x does not exist": the code is for programs, the sentence for the model.
+// "not_found: /home/gem/user-data/x does not exist": the code is for programs, the sentence for the
+// model.
 [[nodiscard]] inline ToolResult error_result(const base::Error& error) {
     return ToolResult{error.code + ": " + error.message, true, {{"error", error.code}}, {}};
 }
@@ -37,9 +39,8 @@ class BlockingTool final : public Tool {
 
     [[nodiscard]] const ToolSpec& spec() const override { return spec_; }
 
-    base::Task<ToolResult> call(
-        const ToolContext& context, boost::json::object arguments
-    ) override {
+    base::Task<ToolResult> call(const ToolContext& context, boost::json::object arguments)
+        override {
         Arguments decoded;
         if (const auto faults = fields_.decode(arguments, decoded); !faults.empty()) {
             co_return error_result(base::faults_error("invalid_argument", faults));

@@ -1,10 +1,10 @@
 // The built-in tools that work on the user's files and run commands.
 #pragma once
 
+#include "runtime/tools/tool.hpp"
+
 #include <memory>
 #include <vector>
-
-#include "runtime/tools/tool.hpp"
 
 namespace ars::tools {
 

@@ -1,13 +1,13 @@
 #include "runtime/tools/environment.hpp"
 
-#include <sys/mman.h>
-#include <unistd.h>
+#include "base/digest.hpp"
+#include "fsmount/layout.hpp"
 
 #include <algorithm>
 #include <cerrno>
 
-#include "base/digest.hpp"
-#include "fsmount/layout.hpp"
+#include <sys/mman.h>
+#include <unistd.h>
 
 namespace ars::tools {
 
@@ -18,9 +18,7 @@ std::string file_name(const std::string& name) {
     constexpr std::size_t kNameBytes = 120;
     std::string out = name.substr(0, kNameBytes);
     std::ranges::replace_if(
-        out,
-        [](unsigned char c) { return std::isalnum(c) == 0 && c != '-' && c != '_'; },
-        '_'
+        out, [](unsigned char c) { return std::isalnum(c) == 0 && c != '-' && c != '_'; }, '_'
     );
     return (out.empty() ? base::random_uuid() : out) + ".txt";
 }
@@ -40,7 +38,8 @@ base::Result<void> copy_all(int from, int to) {
             return {};
         }
         const auto size = static_cast<std::size_t>(n);
-        if (auto written = base::write_all(to, std::string_view(buffer).substr(0, size)); !written) {
+        if (auto written = base::write_all(to, std::string_view(buffer).substr(0, size));
+            !written) {
             return written;
         }
         offset += n;
@@ -83,8 +82,8 @@ base::Result<Environment::OutputFile> Environment::make_output_file(const std::s
         }
         return OutputFile{std::make_shared<base::Fd>(std::move(*made)), path};
     }
-    const std::string other =
-        cwd_ + "/outputs/large_tool_results/" + file_name(name + "-" + base::random_uuid().substr(0, 8));
+    const std::string other = cwd_ + "/outputs/large_tool_results/" +
+                              file_name(name + "-" + base::random_uuid().substr(0, 8));
     made = paths().create_file(other);
     if (!made) {
         return std::unexpected(made.error());
@@ -92,7 +91,8 @@ base::Result<Environment::OutputFile> Environment::make_output_file(const std::s
     return OutputFile{std::make_shared<base::Fd>(std::move(*made)), other};
 }
 
-base::Result<Environment::OutputFile> Environment::reserve_output_file(const std::string& name) const {
+base::Result<Environment::OutputFile> Environment::reserve_output_file(const std::string& name
+) const {
     const std::string path = cwd_ + "/outputs/large_tool_results/" + file_name(name);
     auto made = paths().create_unnamed_file(path);
     if (!made) {

@@ -1,10 +1,6 @@
-// What the tools of one execution tree share: the user's files, the current directory, and the sandbox scope,
-// which is made at the first tool that needs it.
+// What the tools of one execution tree share: the user's files, the current directory, and the
+// sandbox scope, which is made at the first tool that needs it.
 #pragma once
-
-#include <functional>
-#include <memory>
-#include <string>
 
 #include "base/async.hpp"
 #include "base/offload.hpp"
@@ -12,6 +8,10 @@
 #include "fsmount/paths.hpp"
 #include "fsmount/workspace.hpp"
 #include "sandbox/scope.hpp"
+
+#include <functional>
+#include <memory>
+#include <string>
 
 namespace ars::tools {
 
@@ -26,14 +26,17 @@ class Environment {
         base::Offload& offload
     );
 
-    [[nodiscard]] const std::shared_ptr<fsmount::Workspace>& workspace() const { return workspace_; }
+    [[nodiscard]] const std::shared_ptr<fsmount::Workspace>& workspace() const {
+        return workspace_;
+    }
     // "/home/gem/user-data/projects/<uuid>"
     [[nodiscard]] const std::string& cwd() const { return cwd_; }
     [[nodiscard]] base::Offload& offload() const { return offload_; }
     // The file tools' door to the workspace; relative paths start at cwd().
     [[nodiscard]] fsmount::Paths paths() const { return fsmount::Paths(workspace_, cwd_); }
     base::Task<base::Result<std::shared_ptr<sandbox::Scope>>> scope();
-    // True once for each scope that took another one's place: /tmp and processes of the old one are gone.
+    // True once for each scope that took another one's place: /tmp and processes of the old one are
+    // gone.
     [[nodiscard]] bool note_generation(std::uint64_t generation);
 
     // A new file under <workdir>/outputs/large_tool_results for a text too long for the model.
@@ -43,7 +46,8 @@ class Environment {
         bool named = true;  // false: visible to nobody before publish_output_file()
     };
     [[nodiscard]] base::Result<OutputFile> make_output_file(const std::string& name) const;
-    // The same before it is known whether the file is needed. It costs nothing when it is not published.
+    // The same before it is known whether the file is needed. It costs nothing when it is not
+    // published.
     [[nodiscard]] base::Result<OutputFile> reserve_output_file(const std::string& name) const;
     [[nodiscard]] base::Result<void> publish_output_file(const OutputFile& file) const;
 

@@ -1,16 +1,17 @@
-// Keeps a tool's answer within what a model's context may take: the whole text goes to a file that the model can read
-// piece by piece, and head and tail stay in the answer.
+// Keeps a tool's answer within what a model's context may take: the whole text goes to a file that
+// the model can read piece by piece, and head and tail stay in the answer.
 #pragma once
-
-#include <string>
 
 #include "runtime/tools/environment.hpp"
 #include "runtime/tools/tool.hpp"
 
+#include <string>
+
 namespace ars::tools {
 
-// Makes `result.text` valid UTF-8 of at most about limits::kToolResultBytes. When it was longer, the text is under
-// <workdir>/outputs/large_tool_results and the answer names the file; where that fails, it says why.
+// Makes `result.text` valid UTF-8 of at most about limits::kToolResultBytes. When it was longer,
+// the text is under <workdir>/outputs/large_tool_results and the answer names the file; where that
+// fails, it says why.
 void cap_result(ToolResult& result, const Environment& environment, const std::string& call_id);
 
 }  // namespace ars::tools
