@@ -1,12 +1,13 @@
 // How a command ended: one value whose kinds can't be confused.
 #pragma once
 
+#include "base/deadline.hpp"
+
 #include <boost/json/object.hpp>
+
 #include <cstdint>
 #include <string>
 #include <vector>
-
-#include "base/deadline.hpp"
 
 namespace ars::sandbox {
 
@@ -30,14 +31,14 @@ struct Outcome {
     OutcomeStatus status = OutcomeStatus::setup_failed;
     int exit_code = 0;
     int signal = 0;
-    int setup_errno = 0;       // setup_failed: ENOENT and EACCES of the exec become 127 and 126
+    int setup_errno = 0;  // setup_failed: ENOENT and EACCES of the exec become 127 and 126
     std::string detail;
-    std::string out;           // captured stdout, valid UTF-8, head and tail
-    std::string err;           // captured stderr
-    std::string merged;        // both in the order of arrival, head and tail
-    bool lossy = false;        // invalid bytes were replaced
+    std::string out;     // captured stdout, valid UTF-8, head and tail
+    std::string err;     // captured stderr
+    std::string merged;  // both in the order of arrival, head and tail
+    bool lossy = false;  // invalid bytes were replaced
     std::uint64_t omitted_bytes = 0;
-    std::string log_path;      // guest path of the full text; empty when all of it is above
+    std::string log_path;  // guest path of the full text; empty when all of it is above
     base::milliseconds duration{0};
     std::vector<BackgroundProcess> background;
 

@@ -1,10 +1,10 @@
 // What a scope's processes may do: a value, built in one place, compared by class name.
 #pragma once
 
+#include "base/limits.hpp"
+
 #include <cstdint>
 #include <string>
-
-#include "base/limits.hpp"
 
 namespace ars::sandbox {
 

@@ -1,16 +1,8 @@
 // The room's front door: scopes (one sandbox per execution tree) and the commands that run in them.
 //
-// A scope is made once (namespaces, mounts, seccomp; pid 1 is ours) and stays warm; a command is one message to
-// its init. Nothing here outlives the server: every init dies with it.
+// A scope is made once (namespaces, mounts, seccomp; pid 1 is ours) and stays warm; a command is
+// one message to its init. Nothing here outlives the server: every init dies with it.
 #pragma once
-
-#include <boost/asio/any_io_executor.hpp>
-#include <functional>
-#include <map>
-#include <memory>
-#include <optional>
-#include <string>
-#include <vector>
 
 #include "base/async.hpp"
 #include "base/fd.hpp"
@@ -21,6 +13,15 @@
 #include "sandbox/outcome.hpp"
 #include "sandbox/policy.hpp"
 
+#include <boost/asio/any_io_executor.hpp>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
 namespace ars::sandbox {
 
 struct ScopeSpec {
@@ -30,20 +31,22 @@ struct ScopeSpec {
 };
 
 struct Command {
-    std::vector<std::string> argv;                 // argv[0] is looked up in PATH of `environment`
+    std::vector<std::string> argv;  // argv[0] is looked up in PATH of `environment`
     std::map<std::string, std::string> environment;  // complete: see default_environment()
-    std::string cwd;                               // guest path
-    std::optional<std::string> stdin_data;         // nullopt = /dev/null
+    std::string cwd;                                 // guest path
+    std::optional<std::string> stdin_data;           // nullopt = /dev/null
     base::milliseconds timeout = base::limits::kCommandTimeout;
     std::size_t capture_bytes = base::limits::kToolResultBytes;  // head + tail of each stream
-    // The full merged output goes here as it comes, up to limits::kCommandLogBytes; absent = not kept.
+    // The full merged output goes here as it comes, up to limits::kCommandLogBytes; absent = not
+    // kept.
     std::shared_ptr<base::Fd> log;
     std::string log_guest_path;
     // Live output on the I/O thread (stream 1 or 2); only buffers.
     std::function<void(int stream, std::string_view bytes)> on_output;
 };
 
-// HOME, PATH, TMPDIR, LANG, caches and the non-interactive hints every tool gets (no secrets, nothing of ours).
+// HOME, PATH, TMPDIR, LANG, caches and the non-interactive hints every tool gets (no secrets,
+// nothing of ours).
 [[nodiscard]] std::map<std::string, std::string> default_environment();
 
 class Scope {
@@ -51,8 +54,8 @@ class Scope {
     virtual ~Scope() = default;
     [[nodiscard]] virtual std::uint64_t generation() const = 0;
     [[nodiscard]] virtual bool alive() const = 0;
-    // Runs one command to its end. Several at once are the normal case. When the caller is cancelled the
-    // command's whole tree is killed first, then operation_aborted is thrown.
+    // Runs one command to its end. Several at once are the normal case. When the caller is
+    // cancelled the command's whole tree is killed first, then operation_aborted is thrown.
     virtual base::Task<Outcome> run(Command command) = 0;
     // Kills every process and proves it.
     virtual base::Task<void> close() = 0;
@@ -65,17 +68,21 @@ struct ScopeKey {
     auto operator<=>(const ScopeKey&) const = default;
 };
 
+// How the server reads its children's pipes. `automatic` takes io_uring where it works.
+enum class IoBackend : std::uint8_t { automatic, io_uring, epoll };
+
 struct SandboxOptions {
     base::milliseconds idle_release = base::limits::kScopeIdleRelease;
     std::uint32_t max_scopes = base::limits::kScopes;
+    IoBackend backend = IoBackend::automatic;
 };
 
 // All scopes of the appliance. Used on its executor only.
 class Sandbox {
   public:
     virtual ~Sandbox() = default;
-    // The warm scope of `key`, or a new one made from `spec()` (called only then). Error "scopes_full" when over
-    // the limit, "scope_setup_failed" naming step and errno.
+    // The warm scope of `key`, or a new one made from `spec()` (called only then). Error
+    // "scopes_full" when over the limit, "scope_setup_failed" naming step and errno.
     virtual base::Task<base::Result<std::shared_ptr<Scope>>> acquire(
         ScopeKey key, std::function<base::Result<ScopeSpec>()> spec
     ) = 0;

@@ -1,0 +1,287 @@
+#include "sandbox/init_loop.hpp"
+
+#include "base/limits.hpp"
+#include "sandbox/keeper.hpp"
+#include "sandbox/process_tree.hpp"
+#include "sandbox/protocol.hpp"
+
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <list>
+#include <string>
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace ars::sandbox {
+
+namespace {
+
+constexpr int kSweepMs = 5;       // between two sweeps over a tree that is being killed
+constexpr int kFreezeRounds = 8;  // STOP until nothing new appears, at most this often
+
+class InitLoop {
+  public:
+    explicit InitLoop(base::Fd proc) : proc_(std::move(proc)) {}
+
+    [[noreturn]] void run();
+
+  private:
+    void receive();
+    void start(Received received);
+    void reap();
+    void signal_tree(std::uint64_t id, int signal);
+    void kill_tree(std::uint64_t id);
+    void sweep(KeeperSlot& slot);
+    void sweep_orphans();
+    void list(std::uint64_t id);
+    void report(
+        Tag tag, std::uint64_t id, int value, std::uint32_t flag, std::string_view text = {}
+    );
+    KeeperSlot* find(std::uint64_t id);
+    [[nodiscard]] bool sweeping() const;
+
+    base::Fd proc_;
+    base::Fd signals_;
+    std::list<KeeperSlot> slots_;
+};
+
+void InitLoop::report(
+    Tag tag, std::uint64_t id, int value, std::uint32_t flag, std::string_view text
+) {
+    Message message;
+    message.tag = tag;
+    message.id = id;
+    message.value = value;
+    message.flag = flag;
+    pollfd writable{kControlFd, POLLOUT, 0};
+    while (send_message(kControlFd, message, text, {}) == EAGAIN) {
+        ::poll(&writable, 1, 100);
+    }
+}
+
+KeeperSlot* InitLoop::find(std::uint64_t id) {
+    for (KeeperSlot& slot : slots_) {
+        if (slot.id == id) {
+            return &slot;
+        }
+    }
+    return nullptr;
+}
+
+bool InitLoop::sweeping() const {
+    for (const KeeperSlot& slot : slots_) {
+        if (slot.killing || slot.lost) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void InitLoop::run() {
+    sigset_t chld;
+    ::sigemptyset(&chld);
+    ::sigaddset(&chld, SIGCHLD);
+    ::sigprocmask(SIG_SETMASK, &chld, nullptr);
+    signals_ = base::Fd(::signalfd(-1, &chld, SFD_CLOEXEC | SFD_NONBLOCK));
+    if (!signals_) {
+        ::_exit(1);
+    }
+    for (;;) {
+        std::array<pollfd, 2> watched{{{kControlFd, POLLIN, 0}, {signals_.get(), POLLIN, 0}}};
+        const int ready = ::poll(watched.data(), watched.size(), sweeping() ? kSweepMs : -1);
+        if (ready < 0 && errno != EINTR) {
+            ::_exit(1);
+        }
+        if (watched[1].revents != 0) {
+            signalfd_siginfo info;
+            while (::read(signals_.get(), &info, sizeof info) > 0) {
+            }
+            reap();
+        }
+        if (watched[0].revents != 0) {
+            receive();
+        }
+        for (KeeperSlot& slot : slots_) {
+            if (slot.killing) {
+                sweep(slot);
+            }
+        }
+        sweep_orphans();
+    }
+}
+
+void InitLoop::receive() {
+    auto received = receive_message(kControlFd);
+    if (!received) {
+        ::_exit(0);  // the server is gone
+    }
+    switch (received->message.tag) {
+        case Tag::start:
+            start(std::move(*received));
+            break;
+        case Tag::signal_tree:
+            signal_tree(received->message.id, received->message.value);
+            break;
+        case Tag::kill_tree:
+            kill_tree(received->message.id);
+            break;
+        case Tag::list:
+            list(received->message.id);
+            break;
+        default:
+            break;
+    }
+}
+
+void InitLoop::start(Received received) {
+    const std::uint64_t id = received.message.id;
+    if (received.message.payload_in_memfd != 0 && !received.fds.empty()) {
+        auto text = base::read_to_end(received.fds.back().get(), 16 * base::limits::kMiB);
+        received.text = text ? std::move(*text) : std::string();
+        received.fds.pop_back();
+    }
+    auto text = decode_start(received.text);
+    if (!text || received.fds.size() < 2) {
+        report(Tag::exec_failed, id, EINVAL, 1, "decode");
+        return;
+    }
+    KeeperSlot& slot = slots_.emplace_back();
+    slot.id = id;
+    slot.text = std::move(*text);
+    slot.out = received.fds[0].get();
+    slot.err = received.fds[1].get();
+    if (received.fds.size() > 2) {
+        slot.in = received.fds[2].get();
+    }
+    const long keeper = prepare_slot(slot) ? start_keeper(slot) : -ENOMEM;
+    if (keeper < 0) {
+        report(Tag::exec_failed, id, static_cast<int>(-keeper), 1, "fork");
+        slots_.pop_back();
+        return;
+    }
+    slot.keeper = static_cast<pid_t>(keeper);
+    // The keeper has a descriptor table of its own. `received` now closes ours, so that only the
+    // command holds its pipes.
+}
+
+void InitLoop::reap() {
+    for (;;) {
+        int status = 0;
+        const pid_t pid = ::waitpid(-1, &status, WNOHANG | __WALL);
+        if (pid <= 0) {
+            return;
+        }
+        for (auto slot = slots_.begin(); slot != slots_.end(); ++slot) {
+            if (slot->keeper != pid || slot->lost) {
+                continue;
+            }
+            if (WIFEXITED(status)) {
+                slots_.erase(slot);
+            } else {
+                slot->lost = true;
+            }
+            break;
+        }
+    }
+}
+
+void InitLoop::signal_tree(std::uint64_t id, int signal) {
+    const KeeperSlot* slot = find(id);
+    if (slot == nullptr) {
+        return;
+    }
+    for (const TreeProcess& process : ProcessTree(proc_.get()).below(slot->keeper)) {
+        ::kill(process.pid, signal);
+        ::kill(process.pid, SIGCONT);
+    }
+}
+
+void InitLoop::kill_tree(std::uint64_t id) {
+    if (KeeperSlot* slot = find(id)) {
+        slot->killing = true;
+        // A stopped keeper could not report.
+        ::kill(slot->keeper, SIGCONT);
+    }
+}
+
+void InitLoop::sweep(KeeperSlot& slot) {
+    // Stopped processes can't fork, so the set stops growing and one KILL over it is the end.
+    std::size_t known = 0;
+    std::vector<TreeProcess> tree;
+    for (int round = 0; round < kFreezeRounds; ++round) {
+        tree = ProcessTree(proc_.get()).below(slot.keeper);
+        for (const TreeProcess& process : tree) {
+            ::kill(process.pid, SIGSTOP);
+        }
+        if (tree.size() == known) {
+            break;
+        }
+        known = tree.size();
+    }
+    for (const TreeProcess& process : tree) {
+        ::kill(process.pid, SIGKILL);
+    }
+}
+
+// When a tool kills its keeper, the rest of that command comes to pid 1: everything there that is
+// not a keeper is killed, and the command is reported in the keeper's place.
+void InitLoop::sweep_orphans() {
+    bool lost = false;
+    for (const KeeperSlot& slot : slots_) {
+        lost = lost || slot.lost;
+    }
+    if (!lost) {
+        return;
+    }
+    bool orphans = false;
+    for (const TreeProcess& child : ProcessTree(proc_.get()).children_of_init()) {
+        bool is_keeper = false;
+        for (const KeeperSlot& slot : slots_) {
+            is_keeper = is_keeper || (slot.keeper == child.pid && !slot.lost);
+        }
+        if (!is_keeper) {
+            orphans = true;
+            ::kill(child.pid, SIGKILL);
+        }
+    }
+    if (orphans) {
+        return;  // looked at again after the next sweep pause
+    }
+    for (auto slot = slots_.begin(); slot != slots_.end();) {
+        const auto current = slot++;
+        if (current->lost) {
+            if (!current->reported_end) {
+                report(Tag::ended, current->id, SIGKILL, 0);
+            }
+            report(Tag::emptied, current->id, 0, 1);
+            slots_.erase(current);
+        }
+    }
+}
+
+void InitLoop::list(std::uint64_t id) {
+    std::string text;
+    if (const KeeperSlot* slot = find(id)) {
+        std::size_t count = 0;
+        for (const TreeProcess& process : ProcessTree(proc_.get()).below(slot->keeper)) {
+            if (process.zombie || ++count > kListedProcesses) {
+                continue;
+            }
+            text += std::to_string(process.pid) + " " +
+                    command_line(proc_.get(), process.proc_id, kListedCommandBytes);
+            text += '\0';
+        }
+    }
+    report(Tag::processes, id, 0, 0, text);
+}
+
+}  // namespace
+
+void run_init_loop(base::Fd proc) { InitLoop(std::move(proc)).run(); }
+
+}  // namespace ars::sandbox

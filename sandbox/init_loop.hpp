@@ -1,0 +1,13 @@
+// The life of a scope's pid 1 after set-up: start commands, reap, kill trees on request, end with
+// the server.
+#pragma once
+
+#include "base/fd.hpp"
+
+namespace ars::sandbox {
+
+// `proc` is the scope's /proc. Never returns: exits when the server closes its end of the control
+// socket, and the kernel then kills every process of the scope.
+[[noreturn]] void run_init_loop(base::Fd proc);
+
+}  // namespace ars::sandbox

@@ -1,0 +1,58 @@
+// A keeper minds one command: it is the subreaper above everything the command starts, so it knows
+// exactly when the command ended and when nothing of it is left, and says so to the server itself.
+//
+// It shares the init's memory (clone with CLONE_VM: no page tables to copy) on a stack of its own,
+// so its code may use raw system calls only: no libc, no errno, no allocation, no locks.
+#pragma once
+
+#include "sandbox/protocol.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+namespace ars::sandbox {
+
+// One command as its init knows it. Lives in the init's memory; the keeper reads it and writes
+// `reported_end`.
+struct KeeperSlot {
+    KeeperSlot() = default;
+    KeeperSlot(const KeeperSlot&) = delete;
+    KeeperSlot& operator=(const KeeperSlot&) = delete;
+    ~KeeperSlot();
+
+    std::uint64_t id = 0;
+    pid_t keeper = 0;
+    std::atomic<bool> reported_end{false};
+    bool lost = false;  // its keeper was killed: the init empties and reports in its place
+    bool killing = false;
+
+    // The command, laid out for execve.
+    StartText text;
+    std::vector<std::string> candidates;  // paths to try, in order
+    std::vector<char*> argv;              // with room in front for a shell (a script without "#!")
+    std::vector<char*> environment;
+    // Numbers in the keeper's own descriptor table; `in` is -1 for /dev/null.
+    int in = -1;
+    int out = -1;
+    int err = -1;
+
+    // Written by the child between vfork and exec.
+    int exec_errno = 0;
+    const char* exec_step = "";
+
+    char* stacks = nullptr;  // guard page, child's stack, guard page, keeper's stack
+};
+
+// Prepares `slot.text` for execve: candidates from PATH, pointer arrays. False when memory is
+// short.
+[[nodiscard]] bool prepare_slot(KeeperSlot& slot);
+
+// Starts the keeper. Returns its pid, or a negative errno. `slot` must live until the keeper is
+// reaped.
+[[nodiscard]] long start_keeper(KeeperSlot& slot);
+
+}  // namespace ars::sandbox

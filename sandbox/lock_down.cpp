@@ -1,0 +1,125 @@
+#include "sandbox/lock_down.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <vector>
+
+#include <linux/capability.h>
+#include <linux/filter.h>
+#include <linux/landlock.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace ars::sandbox {
+
+namespace {
+
+std::unexpected<base::Error> fail_step(const char* what) {
+    return base::fail_errno("scope_setup_failed", what, errno);
+}
+
+bool limit(__rlimit_resource resource, rlim_t value) {
+    rlimit now{};
+    if (::getrlimit(resource, &now) != 0) {
+        return false;
+    }
+    // A hard limit below the wanted one was set by whoever started us, and stays.
+    const rlim_t allowed = value < now.rlim_max ? value : now.rlim_max;
+    const rlimit wanted{allowed, allowed};
+    return ::setrlimit(resource, &wanted) == 0;
+}
+
+// Debian 12's header knows ABI 2; the kernel takes a longer structure than it knows when the rest
+// is zero.
+struct RulesetAttr {
+    std::uint64_t handled_access_fs = 0;
+    std::uint64_t handled_access_net = 0;
+    std::uint64_t scoped = 0;
+};
+constexpr std::uint64_t kScopeAbstractUnixSocket = 1;
+constexpr std::uint64_t kScopeSignal = 2;
+constexpr int kLandlockScopedAbi = 6;
+
+}  // namespace
+
+base::Result<void> set_limits(const InitSpec& spec) {
+    if (!limit(RLIMIT_CORE, 0)) {
+        return fail_step("RLIMIT_CORE");
+    }
+    if (!limit(RLIMIT_NPROC, spec.processes)) {
+        return fail_step("RLIMIT_NPROC");
+    }
+    if (!limit(RLIMIT_FSIZE, spec.file_size)) {
+        return fail_step("RLIMIT_FSIZE");
+    }
+    if (!limit(RLIMIT_NOFILE, spec.open_files)) {
+        return fail_step("RLIMIT_NOFILE");
+    }
+    return {};
+}
+
+base::Result<void> drop_capabilities() {
+    for (int capability = 0; capability < 64; ++capability) {
+        if (::prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) != 0) {
+            if (errno == EINVAL && capability > 0) {
+                break;  // past the last one of this kernel
+            }
+            return fail_step("PR_CAPBSET_DROP");
+        }
+    }
+    if (::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) != 0) {
+        return fail_step("PR_CAP_AMBIENT");
+    }
+    __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+    __user_cap_data_struct none[2]{};
+    if (::syscall(SYS_capset, &header, none) != 0) {
+        return fail_step("capset");
+    }
+    return {};
+}
+
+base::Result<void> forbid_new_privileges() {
+    if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
+        return fail_step("PR_SET_NO_NEW_PRIVS");
+    }
+    return {};
+}
+
+int landlock_abi() {
+    const long abi =
+        ::syscall(SYS_landlock_create_ruleset, nullptr, 0, LANDLOCK_CREATE_RULESET_VERSION);
+    return abi < 0 ? -errno : static_cast<int>(abi);
+}
+
+base::Result<void> restrict_shared_network(const InitSpec& spec) {
+    if (spec.own_network || landlock_abi() < kLandlockScopedAbi) {
+        return {};
+    }
+    RulesetAttr attr;
+    attr.scoped = kScopeAbstractUnixSocket | kScopeSignal;
+    const base::Fd ruleset(
+        static_cast<int>(::syscall(SYS_landlock_create_ruleset, &attr, sizeof attr, 0))
+    );
+    if (!ruleset) {
+        return fail_step("landlock_create_ruleset");
+    }
+    if (::syscall(SYS_landlock_restrict_self, ruleset.get(), 0) != 0) {
+        return fail_step("landlock_restrict_self");
+    }
+    return {};
+}
+
+base::Result<void> attach_filter(const std::string& program) {
+    std::vector<sock_filter> instructions(program.size() / sizeof(sock_filter));
+    std::memcpy(instructions.data(), program.data(), instructions.size() * sizeof(sock_filter));
+    const sock_fprog filter{static_cast<unsigned short>(instructions.size()), instructions.data()};
+    if (::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter, 0, 0) != 0) {
+        return fail_step("PR_SET_SECCOMP");
+    }
+    return {};
+}
+
+}  // namespace ars::sandbox

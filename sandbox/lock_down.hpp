@@ -1,0 +1,24 @@
+// The last steps of a scope's init: what its processes may use, and what they can never get back.
+#pragma once
+
+#include "base/result.hpp"
+#include "sandbox/protocol.hpp"
+
+#include <string>
+
+namespace ars::sandbox {
+
+[[nodiscard]] base::Result<void> set_limits(const InitSpec& spec);
+// Bounding set, ambient and all three capability sets: empty.
+[[nodiscard]] base::Result<void> drop_capabilities();
+[[nodiscard]] base::Result<void> forbid_new_privileges();
+// Where the network is the server's, abstract unix sockets and signals are walled off by Landlock
+// (ABI 6); own namespaces do that otherwise. Nothing to do where the kernel lacks it.
+[[nodiscard]] base::Result<void> restrict_shared_network(const InitSpec& spec);
+// `program` is an array of sock_filter. Inherited by everything that is started later.
+[[nodiscard]] base::Result<void> attach_filter(const std::string& program);
+
+// The Landlock ABI of this kernel, or a negative errno.
+[[nodiscard]] int landlock_abi();
+
+}  // namespace ars::sandbox

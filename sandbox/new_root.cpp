@@ -1,0 +1,377 @@
+#include "sandbox/new_root.hpp"
+
+#include <cerrno>
+#include <string>
+
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace ars::sandbox {
+
+namespace {
+
+using fsmount::Mount;
+using fsmount::MountKind;
+
+std::unexpected<base::Error> fail_step(const std::string& what) {
+    return base::fail_errno("scope_setup_failed", what, errno);
+}
+
+// Opens `path` as seen with `root` as "/": links stay inside.
+base::Fd open_in_root(int root, const std::string& path, int flags) {
+    open_how how{};
+    how.flags = static_cast<std::uint64_t>(flags | O_CLOEXEC);
+    how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
+    return base::Fd(static_cast<int>(::syscall(SYS_openat2, root, path.c_str(), &how, sizeof how)));
+}
+
+struct SplitPath {
+    std::string parent;
+    std::string name;
+};
+SplitPath split(const std::string& path) {
+    const std::size_t slash = path.find_last_of('/');
+    if (slash == std::string::npos) {
+        return {"/", path};
+    }
+    return {slash == 0 ? "/" : path.substr(0, slash), path.substr(slash + 1)};
+}
+
+base::Result<base::Fd> make_directory(int root, const std::string& path, unsigned mode) {
+    base::Fd found = open_in_root(root, path, O_PATH | O_DIRECTORY);
+    if (found || errno != ENOENT) {
+        if (!found) {
+            return fail_step("open directory " + path);
+        }
+        return found;
+    }
+    const SplitPath parts = split(path);
+    auto parent = make_directory(root, parts.parent, 0755);
+    if (!parent) {
+        return parent;
+    }
+    if (::mkdirat(parent->get(), parts.name.c_str(), static_cast<mode_t>(mode)) != 0 &&
+        errno != EEXIST) {
+        return fail_step("mkdir " + path);
+    }
+    base::Fd made = open_in_root(root, path, O_PATH | O_DIRECTORY);
+    if (!made) {
+        return fail_step("open directory " + path);
+    }
+    // mkdir takes the umask off; a mount point's mode is part of the plan.
+    if (::fchmodat(parent->get(), parts.name.c_str(), static_cast<mode_t>(mode), 0) != 0) {
+        return fail_step("chmod " + path);
+    }
+    return made;
+}
+
+base::Result<base::Fd> make_file(int root, const std::string& path) {
+    base::Fd found = open_in_root(root, path, O_PATH);
+    if (!found) {
+        const SplitPath parts = split(path);
+        auto parent = make_directory(root, parts.parent, 0755);
+        if (!parent) {
+            return parent;
+        }
+        const base::Fd made(::openat(
+            parent->get(), parts.name.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0444
+        ));
+        if (!made) {
+            return fail_step("create " + path);
+        }
+        found = open_in_root(root, path, O_PATH);
+    }
+    if (!found) {
+        return fail_step("open " + path);
+    }
+    return found;
+}
+
+base::Result<void> move_here(int mount, int target, const std::string& what) {
+    if (::move_mount(mount, "", target, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) !=
+        0) {
+        return fail_step("mount on " + what);
+    }
+    return {};
+}
+
+base::Result<void> set_attributes(int mount, std::uint64_t attributes, bool recursive) {
+    mount_attr attr{};
+    attr.attr_set = attributes;
+    const unsigned flags = AT_EMPTY_PATH | (recursive ? static_cast<unsigned>(AT_RECURSIVE) : 0U);
+    if (::mount_setattr(mount, "", flags, &attr, sizeof attr) != 0) {
+        return fail_step("mount_setattr");
+    }
+    return {};
+}
+
+struct Option {
+    const char* key;
+    std::string value;
+};
+base::Result<base::Fd> new_filesystem(
+    const char* type, const std::vector<Option>& options, unsigned attributes
+) {
+    const base::Fd context(::fsopen(type, FSOPEN_CLOEXEC));
+    if (!context) {
+        return fail_step(std::string("fsopen ") + type);
+    }
+    for (const Option& option : options) {
+        if (::fsconfig(context.get(), FSCONFIG_SET_STRING, option.key, option.value.c_str(), 0) !=
+            0) {
+            return fail_step(std::string("fsconfig ") + type + " " + option.key);
+        }
+    }
+    if (::fsconfig(context.get(), FSCONFIG_CMD_CREATE, nullptr, nullptr, 0) != 0) {
+        return fail_step(std::string("create ") + type);
+    }
+    base::Fd mount(::fsmount(context.get(), FSMOUNT_CLOEXEC, attributes));
+    if (!mount) {
+        return fail_step(std::string("fsmount ") + type);
+    }
+    return mount;
+}
+
+std::string octal(unsigned mode) {
+    std::string text;
+    for (unsigned rest = mode & 07777U; rest != 0; rest >>= 3U) {
+        text.insert(text.begin(), static_cast<char>('0' + (rest & 7U)));
+    }
+    return text.empty() ? "0" : text;
+}
+
+std::vector<Option> tmpfs_options(const Mount& mount) {
+    std::vector<Option> options{{"mode", octal(mount.mode)}};
+    if (mount.size_bytes != 0) {
+        options.push_back({"size", std::to_string(mount.size_bytes)});
+    }
+    if (mount.inodes != 0) {
+        options.push_back({"nr_inodes", std::to_string(mount.inodes)});
+    }
+    return options;
+}
+
+unsigned attributes_of(const Mount& mount) {
+    unsigned attributes = MOUNT_ATTR_NOSUID;
+    if (mount.kind != MountKind::device) {
+        attributes |= MOUNT_ATTR_NODEV;
+    }
+    if (mount.no_exec || mount.kind == MountKind::device) {
+        attributes |= MOUNT_ATTR_NOEXEC;
+    }
+    // A read-only bind of a device would make it unwritable on some file systems, and a device has
+    // no content.
+    if (mount.read_only && mount.kind == MountKind::bind) {
+        attributes |= MOUNT_ATTR_RDONLY;
+    }
+    return attributes;
+}
+
+base::Result<base::Fd> mount_point_for(int root, const Mount& mount, int source) {
+    struct stat info{};
+    if (::fstat(source, &info) != 0) {
+        return fail_step("stat source of " + mount.guest);
+    }
+    return S_ISDIR(info.st_mode) ? make_directory(root, mount.guest, 0755)
+                                 : make_file(root, mount.guest);
+}
+
+base::Result<void> put_symlink(int root, const Mount& mount) {
+    const SplitPath parts = split(mount.guest);
+    auto parent = make_directory(root, parts.parent, 0755);
+    if (!parent) {
+        return std::unexpected(parent.error());
+    }
+    if (::symlinkat(mount.source.c_str(), parent->get(), parts.name.c_str()) != 0 &&
+        errno != EEXIST) {
+        return fail_step("symlink " + mount.guest);
+    }
+    return {};
+}
+
+// Covers something that may be there. What is not there needs no cover.
+base::Result<void> hide(int root, const Mount& mount) {
+    const bool directory = mount.kind == MountKind::hide_directory;
+    const base::Fd target =
+        open_in_root(root, mount.guest, directory ? O_PATH | O_DIRECTORY : O_PATH);
+    if (!target) {
+        return errno == ENOENT || errno == ENOTDIR ? base::Result<void>{}
+                                                   : fail_step("open " + mount.guest);
+    }
+    constexpr unsigned kAttributes = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC;
+    if (directory) {
+        auto cover = new_filesystem("tmpfs", {{"mode", "555"}}, kAttributes | MOUNT_ATTR_NODEV);
+        if (!cover) {
+            return std::unexpected(cover.error());
+        }
+        return move_here(cover->get(), target.get(), mount.guest);
+    }
+    const base::Fd cover(::open_tree(AT_FDCWD, "/dev/null", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC));
+    if (!cover) {
+        return fail_step("open_tree /dev/null");
+    }
+    return move_here(cover.get(), target.get(), mount.guest);
+}
+
+base::Result<base::Fd> new_filesystem_of(const Mount& mount) {
+    const unsigned attributes = attributes_of(mount);
+    if (mount.kind == MountKind::devpts) {
+        return new_filesystem(
+            "devpts",
+            {{"mode", "0620"}, {"ptmxmode", "0666"}},
+            MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC
+        );
+    }
+    return new_filesystem("tmpfs", tmpfs_options(mount), attributes);
+}
+
+base::Result<void> mount_new_filesystem(int root, const Mount& mount) {
+    auto target = make_directory(root, mount.guest, 0755);
+    if (!target) {
+        return std::unexpected(target.error());
+    }
+    auto made = new_filesystem_of(mount);
+    if (!made) {
+        return std::unexpected(made.error());
+    }
+    return move_here(made->get(), target->get(), mount.guest);
+}
+
+}  // namespace
+
+base::Result<void> NewRoot::open_sources(const std::vector<Mount>& mounts) {
+    for (const Mount& mount : mounts) {
+        base::Fd source;
+        const bool recursive = mount.kind == MountKind::bind;
+        if ((recursive || mount.kind == MountKind::device) && !mount.fd) {
+            const unsigned flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC |
+                                   (recursive ? static_cast<unsigned>(AT_RECURSIVE) : 0U);
+            source = base::Fd(::open_tree(AT_FDCWD, mount.source.c_str(), flags));
+            if (!source) {
+                return fail_step("open_tree " + mount.source);
+            }
+        }
+        sources_.push_back(std::move(source));
+    }
+    return {};
+}
+
+base::Result<void> NewRoot::attach() {
+    auto root = new_filesystem(
+        "tmpfs",
+        {{"mode", "755"}, {"size", "1m"}, {"nr_inodes", "4096"}},
+        MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV
+    );
+    if (!root) {
+        return std::unexpected(root.error());
+    }
+    root_ = std::move(*root);
+    for (const char* place : {"/tmp", "/home", "/mnt", "/var", "/etc"}) {
+        if (::move_mount(root_.get(), "", AT_FDCWD, place, MOVE_MOUNT_F_EMPTY_PATH) == 0) {
+            return {};
+        }
+        if (errno != ENOENT && errno != ENOTDIR && errno != EACCES) {
+            return fail_step(std::string("mount the new root on ") + place);
+        }
+    }
+    return fail_step("find a directory for the new root");
+}
+
+base::Result<void> NewRoot::mount_proc(const std::string& guest) {
+    auto target = make_directory(root_.get(), guest, 0555);
+    if (!target) {
+        return std::unexpected(target.error());
+    }
+    auto fresh =
+        new_filesystem("proc", {}, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+    if (fresh) {
+        return move_here(fresh->get(), target->get(), guest);
+    }
+    if (fresh.error().sys_errno != EPERM) {
+        return std::unexpected(fresh.error());
+    }
+    // Refused wherever the engine masks parts of /proc: a fresh one would show them.
+    fresh_proc_ = false;
+    const base::Fd outer(::open_tree(
+        AT_FDCWD, "/proc", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | static_cast<unsigned>(AT_RECURSIVE)
+    ));
+    if (!outer) {
+        return fail_step("open_tree /proc");
+    }
+    if (auto moved = move_here(outer.get(), target->get(), guest); !moved) {
+        return moved;
+    }
+    return set_attributes(
+        outer.get(),
+        MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC,
+        true
+    );
+}
+
+base::Result<void> NewRoot::mount_one(const Mount& mount, base::Fd& source) {
+    const int root = root_.get();
+    switch (mount.kind) {
+        case MountKind::directory: {
+            auto made = make_directory(root, mount.guest, mount.mode);
+            return made ? base::Result<void>{} : std::unexpected(made.error());
+        }
+        case MountKind::symlink:
+            return put_symlink(root, mount);
+        case MountKind::proc:
+            return mount_proc(mount.guest);
+        case MountKind::hide_file:
+        case MountKind::hide_directory:
+            return hide(root, mount);
+        case MountKind::tmpfs:
+        case MountKind::devpts:
+            // The root itself is made by attach().
+            return mount.guest == "/" ? base::Result<void>{} : mount_new_filesystem(root, mount);
+        case MountKind::bind:
+        case MountKind::device:
+            break;
+    }
+    const int tree = mount.fd ? mount.fd->get() : source.get();
+    auto target = mount_point_for(root, mount, tree);
+    if (!target) {
+        return std::unexpected(target.error());
+    }
+    if (auto moved = move_here(tree, target->get(), mount.guest); !moved) {
+        return moved;
+    }
+    return set_attributes(tree, attributes_of(mount), mount.kind == MountKind::bind);
+}
+
+base::Result<void> NewRoot::mount_all(const std::vector<Mount>& mounts) {
+    for (std::size_t i = 0; i < mounts.size(); ++i) {
+        if (auto mounted = mount_one(mounts[i], sources_[i]); !mounted) {
+            return mounted;
+        }
+        sources_[i].reset();
+    }
+    return {};
+}
+
+base::Result<void> NewRoot::enter() {
+    if (::fchdir(root_.get()) != 0) {
+        return fail_step("chdir to the new root");
+    }
+    // Old and new root stacked on one place: the old one is then on top and "." leads to it.
+    if (::syscall(SYS_pivot_root, ".", ".") != 0) {
+        return fail_step("pivot_root");
+    }
+    if (::umount2(".", MNT_DETACH) != 0) {
+        return fail_step("umount the old root");
+    }
+    if (::chdir("/") != 0) {
+        return fail_step("chdir /");
+    }
+    auto sealed = set_attributes(root_.get(), MOUNT_ATTR_RDONLY, false);
+    root_.reset();
+    return sealed;
+}
+
+}  // namespace ars::sandbox

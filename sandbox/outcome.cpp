@@ -1,0 +1,100 @@
+#include "sandbox/outcome.hpp"
+
+#include <boost/json/array.hpp>
+
+#include <cerrno>
+
+namespace ars::sandbox {
+
+namespace {
+
+constexpr int kTimedOutCode = 124;
+constexpr int kSetupFailedCode = 125;
+constexpr int kNotExecutableCode = 126;
+constexpr int kNotFoundCode = 127;
+constexpr int kSignalBase = 128;
+constexpr int kInterrupt = 2;
+constexpr int kKill = 9;
+
+}  // namespace
+
+const char* to_string(OutcomeStatus status) {
+    switch (status) {
+        case OutcomeStatus::exited:
+            return "exited";
+        case OutcomeStatus::signalled:
+            return "signalled";
+        case OutcomeStatus::timed_out:
+            return "timed_out";
+        case OutcomeStatus::cancelled:
+            return "cancelled";
+        case OutcomeStatus::oom:
+            return "oom";
+        case OutcomeStatus::violation:
+            return "violation";
+        case OutcomeStatus::setup_failed:
+            break;
+    }
+    return "setup_failed";
+}
+
+int Outcome::shell_code() const {
+    switch (status) {
+        case OutcomeStatus::exited:
+        case OutcomeStatus::violation:
+            return exit_code;
+        case OutcomeStatus::signalled:
+            return kSignalBase + signal;
+        case OutcomeStatus::timed_out:
+            return kTimedOutCode;
+        case OutcomeStatus::cancelled:
+            return kSignalBase + kInterrupt;
+        case OutcomeStatus::oom:
+            return kSignalBase + kKill;
+        case OutcomeStatus::setup_failed:
+            break;
+    }
+    if (setup_errno == ENOENT || setup_errno == ENOTDIR) {
+        return kNotFoundCode;
+    }
+    if (setup_errno == EACCES || setup_errno == EPERM || setup_errno == ENOEXEC) {
+        return kNotExecutableCode;
+    }
+    return kSetupFailedCode;
+}
+
+boost::json::object Outcome::to_json() const {
+    boost::json::object json;
+    json["status"] = to_string(status);
+    if (status == OutcomeStatus::exited) {
+        json["exit_code"] = exit_code;
+    }
+    if (status == OutcomeStatus::signalled) {
+        json["signal"] = signal;
+    }
+    json["stdout"] = out;
+    json["stderr"] = err;
+    if (lossy) {
+        json["lossy"] = true;
+    }
+    if (omitted_bytes != 0) {
+        json["omitted_bytes"] = omitted_bytes;
+    }
+    if (!log_path.empty()) {
+        json["log_path"] = log_path;
+    }
+    json["duration_ms"] = duration.count();
+    if (!background.empty()) {
+        boost::json::array list;
+        for (const BackgroundProcess& process : background) {
+            list.push_back(boost::json::object{{"pid", process.pid}, {"command", process.command}});
+        }
+        json["background"] = std::move(list);
+    }
+    if (!detail.empty()) {
+        json["detail"] = detail;
+    }
+    return json;
+}
+
+}  // namespace ars::sandbox

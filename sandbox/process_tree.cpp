@@ -1,0 +1,120 @@
+#include "sandbox/process_tree.hpp"
+
+#include "base/fd.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <string_view>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace ars::sandbox {
+
+namespace {
+
+std::string read_small(int proc, const std::string& name, std::size_t max_bytes) {
+    std::string text(max_bytes, '\0');
+    const base::Fd fd(::openat(proc, name.c_str(), O_RDONLY | O_CLOEXEC));
+    const ssize_t n = fd ? ::read(fd.get(), text.data(), text.size()) : -1;
+    text.resize(n > 0 ? static_cast<std::size_t>(n) : 0);
+    return text;
+}
+
+// The value of one "Name:\tvalue" line of a status file.
+std::string_view field(std::string_view status, std::string_view name) {
+    const std::size_t at = status.find(name);
+    if (at == std::string_view::npos) {
+        return {};
+    }
+    const std::string_view rest = status.substr(at + name.size());
+    return rest.substr(0, rest.find('\n'));
+}
+
+pid_t number(std::string_view text) {
+    pid_t value = 0;
+    const std::size_t start = std::min(text.find_first_not_of(" \t"), text.size());
+    std::from_chars(text.data() + start, text.data() + text.size(), value);
+    return value;
+}
+
+// Of "NSpid:\t812\t7": the innermost pid, 7.
+pid_t last_number(std::string_view text) {
+    const std::size_t at = text.find_last_of(" \t");
+    return number(at == std::string_view::npos ? text : text.substr(at + 1));
+}
+
+}  // namespace
+
+ProcessTree::ProcessTree(int proc) {
+    char self[32];
+    const ssize_t n = ::readlinkat(proc, "self", self, sizeof self);
+    init_ = n > 0 ? number(std::string_view(self, static_cast<std::size_t>(n))) : 0;
+    // Opened anew: a duplicated descriptor would share its place in the directory.
+    DIR* const directory = ::fdopendir(::openat(proc, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (directory == nullptr) {
+        return;
+    }
+    while (const dirent* entry = ::readdir(directory)) {
+        const pid_t proc_id = number(entry->d_name);
+        if (proc_id <= 0) {
+            continue;
+        }
+        const std::string status = read_small(proc, std::string(entry->d_name) + "/status", 4096);
+        const std::string_view state = field(status, "\nState:");
+        entries_.push_back(
+            {{last_number(field(status, "\nNSpid:")),
+              proc_id,
+              state.find('Z') != std::string_view::npos || state.find('X') != std::string_view::npos
+             },
+             number(field(status, "\nPPid:"))}
+        );
+    }
+    ::closedir(directory);
+}
+
+void ProcessTree::add_children(pid_t proc_id, std::vector<TreeProcess>& out) const {
+    for (const Entry& entry : entries_) {
+        if (entry.parent == proc_id) {
+            out.push_back(entry.process);
+        }
+    }
+}
+
+std::vector<TreeProcess> ProcessTree::below(pid_t child) const {
+    std::vector<TreeProcess> tree;
+    for (const TreeProcess& candidate : children_of_init()) {
+        if (candidate.pid == child) {
+            add_children(candidate.proc_id, tree);
+        }
+    }
+    // The list grows while it is walked; the bound stands against a table read while pids were
+    // reused.
+    for (std::size_t i = 0; i < tree.size() && tree.size() <= entries_.size(); ++i) {
+        add_children(tree[i].proc_id, tree);
+    }
+    return tree;
+}
+
+std::vector<TreeProcess> ProcessTree::children_of_init() const {
+    std::vector<TreeProcess> children;
+    add_children(init_, children);
+    return children;
+}
+
+std::string command_line(int proc, pid_t proc_id, std::size_t max_bytes) {
+    const std::string directory = std::to_string(proc_id);
+    std::string text = read_small(proc, directory + "/cmdline", max_bytes);
+    while (!text.empty() && text.back() == '\0') {
+        text.pop_back();
+    }
+    std::replace(text.begin(), text.end(), '\0', ' ');
+    if (text.empty()) {
+        text = read_small(proc, directory + "/comm", 64);
+        text.resize(std::min(text.find('\n'), text.size()));
+    }
+    return text;
+}
+
+}  // namespace ars::sandbox

@@ -1,0 +1,42 @@
+// Who descends from whom inside a scope, read from /proc. Works with the scope's own /proc and with
+// the container's, where the scope's pids are found in the NSpid lines.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+namespace ars::sandbox {
+
+struct TreeProcess {
+    pid_t pid = 0;      // in the scope's namespace
+    pid_t proc_id = 0;  // the name of its directory in /proc
+    bool zombie = false;
+};
+
+class ProcessTree {
+  public:
+    // `proc` is a directory descriptor of /proc, borrowed. Reads every process once.
+    explicit ProcessTree(int proc);
+
+    // All descendants of a child of the init, without itself. Empty when the child is unknown.
+    [[nodiscard]] std::vector<TreeProcess> below(pid_t child) const;
+    // The init's own children.
+    [[nodiscard]] std::vector<TreeProcess> children_of_init() const;
+
+  private:
+    struct Entry {
+        TreeProcess process;
+        pid_t parent = 0;  // as in /proc
+    };
+    void add_children(pid_t proc_id, std::vector<TreeProcess>& out) const;
+
+    std::vector<Entry> entries_;
+    pid_t init_ = 0;  // the init's directory name in /proc
+};
+
+// The command line of a process, at most `max_bytes`; its short name when it has none.
+[[nodiscard]] std::string command_line(int proc, pid_t proc_id, std::size_t max_bytes);
+
+}  // namespace ars::sandbox
