@@ -262,6 +262,8 @@ base::Task<base::Result<store::RunRecord>> RunSupervisor::request_cancel(store::
 base::Task<bool> RunSupervisor::wait_change(store::RunNo run, base::Deadline deadline) {
     const LiveRunPtr live = find(run);
     if (!live) {
+        // Nobody serves it, so nothing changes until somebody resumes it.
+        co_await base::sleep_until(deadline);
         co_return false;
     }
     co_return co_await live->changed.wait(deadline);
