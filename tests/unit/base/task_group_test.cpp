@@ -1,12 +1,13 @@
 #include "base/task_group.hpp"
 
+#include "base/offload.hpp"
+
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <gtest/gtest.h>
-#include <stdexcept>
 
-#include "base/offload.hpp"
+#include <stdexcept>
 
 namespace ars::base {
 namespace {
@@ -67,7 +68,9 @@ Task<void> join_failing(asio::any_io_executor executor, int* sum) {
 
 TEST(TaskGroup, JoinRethrowsTheFirstErrorAfterAllEnded) {
     int sum = 0;
-    EXPECT_THROW(run([&](auto executor) { return join_failing(executor, &sum); }), std::runtime_error);
+    EXPECT_THROW(
+        run([&](auto executor) { return join_failing(executor, &sum); }), std::runtime_error
+    );
     EXPECT_EQ(sum, 7);
 }
 
