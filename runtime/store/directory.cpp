@@ -18,6 +18,7 @@ constexpr const char* kReaderTable = "/lock.mdb";  // names given by LMDB
 constexpr const char* kDataFile = "/data.mdb";
 constexpr std::size_t kReaderSlot = 64;  // one cache line in LMDB's table
 constexpr std::size_t kPage = 4096;
+constexpr int kDescriptorsAtStart = 1024;
 
 std::unexpected<base::Error> failed(const std::string& what, int sys_errno) {
     return std::unexpected(to_error(sys_errno, base::errno_error("", what, sys_errno).message));
@@ -113,6 +114,26 @@ base::Result<bool> extend_data_file(const std::string& directory, std::size_t by
         return failed("extend " + directory + kDataFile, errno);
     }
     return true;
+}
+
+void close_on_exec(const std::string& directory) {
+    struct stat data{};
+    struct stat table{};
+    if (::stat((directory + kDataFile).c_str(), &data) != 0 ||
+        ::stat((directory + kReaderTable).c_str(), &table) != 0) {
+        return;
+    }
+    const auto same = [](const struct stat& a, const struct stat& b) {
+        return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+    };
+    // LMDB shows only one of its three descriptors. They are among the lowest of a starting
+    // process.
+    for (int fd = 3; fd < kDescriptorsAtStart; ++fd) {
+        struct stat info{};
+        if (::fstat(fd, &info) == 0 && (same(info, data) || same(info, table))) {
+            ::fcntl(fd, F_SETFD, FD_CLOEXEC);
+        }
+    }
 }
 
 base::Result<void> sync_directory(const std::string& directory) {

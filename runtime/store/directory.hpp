@@ -24,6 +24,10 @@ namespace ars::store {
 // reads as zeros, which LMDB refuses, and not as a SIGBUS. True when it was shorter.
 [[nodiscard]] base::Result<bool> extend_data_file(const std::string& directory, std::size_t bytes);
 
+// LMDB opens its files without FD_CLOEXEC in some versions. For the time before any child is
+// started.
+void close_on_exec(const std::string& directory);
+
 // A new file survives a power cut only when its directory does.
 [[nodiscard]] base::Result<void> sync_directory(const std::string& directory);
 

@@ -40,9 +40,17 @@ base::Error to_error(int code, std::string_view what) {
 
 base::Result<Environment> Environment::open(const EnvironmentOptions& options) {
     const auto failed = [&](int code, const char* step) {
-        return std::unexpected(to_error(
-            code, std::string(step) + " in " + options.directory + ": " + mdb_strerror(code)
-        ));
+        const std::string what =
+            std::string(step) + " in " + options.directory + ": " + mdb_strerror(code);
+        if (code == MDB_INVALID || code == MDB_VERSION_MISMATCH || code == MDB_CORRUPTED) {
+            return base::fail(
+                base::ErrorKind::io,
+                "store_damaged",
+                "the data file is not a readable store (" + what +
+                    "): restore data_dir from a backup, or use another one"
+            );
+        }
+        return std::unexpected(to_error(code, what));
     };
     MDB_env* raw = nullptr;
     if (const int code = mdb_env_create(&raw); code != MDB_SUCCESS) {

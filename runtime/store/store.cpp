@@ -5,6 +5,7 @@
 #include "runtime/store/directory.hpp"
 #include "runtime/store/lmdb_env.hpp"
 #include "runtime/store/readers.hpp"
+#include "runtime/store/soundness.hpp"
 #include "runtime/store/tables.hpp"
 #include "runtime/store/writer.hpp"
 
@@ -46,34 +47,22 @@ struct Store::Impl {
 
 namespace {
 
-// The tables of an environment whose data file may have lost its end: a copy that was cut off, a
-// broken disk. Reading beyond the end of a mapped file kills the process, so the file is made long
-// enough first. Pages that were never used may be missing from a sound file too, so only reading
-// all of them tells.
+// The tables of an environment whose data file may have lost its end.
 base::Result<Tables> open_sound_tables(const std::string& directory, const Environment& env) {
     const auto extended = extend_data_file(directory, env.used_bytes());
     if (!extended) {
         return std::unexpected(extended.error());
     }
     auto tables = open_tables(env);
-    if (!*extended) {
-        return tables;
+    if (*extended && (!tables || !is_sound(env, *tables))) {
+        return base::fail(
+            base::ErrorKind::io,
+            "store_damaged",
+            "the data file in " + directory +
+                " lost its end: restore data_dir from a backup, or use another one"
+        );
     }
-    std::string fault = tables ? "" : tables.error().message;
-    if (tables) {
-        try {
-            walk_tables(env, *tables);
-            return tables;
-        } catch (const Failure& failure) {
-            fault = failure.what();
-        }
-    }
-    return base::fail(
-        base::ErrorKind::io,
-        "store_damaged",
-        "the data file in " + directory + " lost its end (" + fault +
-            "): restore data_dir from a backup"
-    );
+    return tables;
 }
 
 }  // namespace
@@ -101,6 +90,7 @@ base::Result<std::unique_ptr<Store>> Store::open(
     if (!env) {
         return std::unexpected(env.error());
     }
+    close_on_exec(options.directory);
     int stale = 0;
     mdb_reader_check(env->get(), &stale);
     auto tables = open_sound_tables(options.directory, *env);

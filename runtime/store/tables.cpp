@@ -98,15 +98,6 @@ base::Result<Tables> open_tables(const Environment& env) {
     }
 }
 
-void walk_tables(const Environment& env, const Tables& tables) {
-    const Transaction txn = Transaction::read(env);
-    for (const auto& [member, name] : kNames) {
-        Cursor cursor(txn.get(), tables.*member);
-        for (bool more = cursor.first(); more; more = cursor.next()) {
-        }
-    }
-}
-
 Key& Key::u64(std::uint64_t value) {
     store_big_endian(bytes_.data() + size_, value);
     size_ += sizeof value;

@@ -52,8 +52,6 @@ inline constexpr std::uint64_t kEventMark = 64;
 
 // Opens the tables, makes them when the store is new. Errors: "store_newer", or as to_error says.
 [[nodiscard]] base::Result<Tables> open_tables(const Environment& env);
-// Reads every page of every table, and throws Failure when one can't be read.
-void walk_tables(const Environment& env, const Tables& tables);
 
 // A key of up to three numbers, on the stack.
 class Key {

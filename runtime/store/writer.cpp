@@ -116,6 +116,7 @@ std::size_t Writer::write_group(std::span<Job> jobs) {
     for (Job& job : jobs.first(taken)) {
         job.closure = nullptr;  // before the waiter goes on: its captures are its thread's again
         job.done(std::move(job.result));
+        job.done = nullptr;  // it may hold its executor at work
     }
     return taken;
 }
