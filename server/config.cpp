@@ -1,0 +1,329 @@
+#include "server/config.hpp"
+
+#include "runtime/tools/builtin.hpp"
+#include "sandbox/policy.hpp"
+#include "server/config_checks.hpp"
+#include "server/config_fields.hpp"
+#include "server/config_files.hpp"
+#include "server/options.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+namespace ars::server {
+
+namespace {
+
+using base::FieldPlace;
+constexpr const char* kDefaultAgentFiles = "agents/*.yaml";
+constexpr const char* kLocalUser = "local";
+
+struct LoadedAgent {
+    agents::Agent agent;
+    base::Document document;
+};
+
+class Loader {
+  public:
+    explicit Loader(const std::string& path) { out_.file = path; }
+
+    std::expected<LoadedConfig, ConfigFaults> load() {
+        auto document = base::load_yaml(out_.file);
+        if (!document) {
+            return std::unexpected(ConfigFaults{document.error().message});
+        }
+        document_ = std::move(*document);
+        read_appliance();
+        read_scripts();
+        read_agents();
+        check_subagents();
+        note_missing_provider_keys();
+        collect_secret_files();
+        if (!lines_.empty()) {
+            return std::unexpected(std::move(lines_));
+        }
+        return std::move(out_);
+    }
+
+  private:
+    void read_appliance() {
+        std::vector<base::Fault> faults;
+        expand_variables(document_, faults);
+        Config& config = out_.config;
+        const auto shape = config_fields().decode(document_.value, config);
+        faults.insert(faults.end(), shape.begin(), shape.end());
+        make_paths_absolute(config);
+        const FieldPlace root{{}, faults, {}};
+        check_config(config, root);
+        read_provider_keys(config, root);
+        out_.keys = read_api_keys(config, root, out_.notes);
+        report(document_, faults);
+    }
+
+    void make_paths_absolute(Config& config) const {
+        const auto own = [this](const std::string& path) {
+            return absolute_path(beside(out_.file, path));
+        };
+        config.data_dir = own(config.data_dir);
+        config.mounts.users =
+            config.mounts.users.empty() ? config.data_dir + "/users" : own(config.mounts.users);
+        for (auto& [name, provider] : config.models.providers) {
+            for (std::string* path : {&provider.api_key_file, &provider.ca_file}) {
+                *path = path->empty() ? "" : own(*path);
+            }
+        }
+        for (ApiKeyConfig& key : config.api_keys) {
+            if (key.key_file) {
+                key.key_file = own(*key.key_file);
+            }
+        }
+    }
+
+    // A key file must be there; an unset variable is no fault before the provider is used.
+    void read_provider_keys(Config& config, const FieldPlace& root) {
+        for (auto& [name, provider] : config.models.providers) {
+            if (!provider.api_key_file.empty()) {
+                auto key = read_secret(provider.api_key_file);
+                if (key) {
+                    provider.api_key = std::move(*key);
+                } else {
+                    root.at("models")
+                        .at("providers")
+                        .at(name)
+                        .at("api_key_file")
+                        .fault(key.error().message);
+                }
+            } else if (!provider.api_key_env.empty()) {
+                provider.api_key = environment_variable(provider.api_key_env).value_or("");
+            }
+        }
+    }
+
+    void collect_secret_files() {
+        out_.secret_files.push_back(absolute_path(out_.file));
+        for (const auto& [name, provider] : out_.config.models.providers) {
+            if (!provider.api_key_file.empty()) {
+                out_.secret_files.push_back(provider.api_key_file);
+            }
+        }
+        for (const ApiKeyConfig& key : out_.config.api_keys) {
+            if (key.key_file) {
+                out_.secret_files.push_back(*key.key_file);
+            }
+        }
+    }
+
+    void read_scripts() {
+        std::vector<base::Fault> faults;
+        const FieldPlace providers = FieldPlace{{}, faults, {}}.at("models").at("providers");
+        std::vector<std::string> script_lines;
+        for (auto& [name, provider] : out_.config.models.providers) {
+            if (provider.type != ProviderType::scripted || provider.scripts.empty()) {
+                continue;
+            }
+            const auto files = matching_files(beside(out_.file, provider.scripts));
+            if (files.empty()) {
+                providers.at(name).at("scripts").fault(
+                    "matches no file", "patterns are relative to the directory of this file"
+                );
+                continue;
+            }
+            if (auto book = models::load_scripts(files)) {
+                provider.script_book = std::move(*book);
+            } else {
+                script_lines.insert(script_lines.end(), book.error().begin(), book.error().end());
+            }
+        }
+        report(document_, faults);
+        lines_.insert(lines_.end(), script_lines.begin(), script_lines.end());
+    }
+
+    // The agent files of all patterns, each once, in order.
+    std::vector<std::string> agent_files() {
+        const auto& patterns = out_.config.agents;
+        if (!patterns) {
+            return matching_files(beside(out_.file, kDefaultAgentFiles));
+        }
+        std::vector<base::Fault> faults;
+        const FieldPlace place = FieldPlace{{}, faults, {}}.at("agents");
+        std::vector<std::string> files;
+        for (std::size_t i = 0; i < patterns->size(); ++i) {
+            const auto found = matching_files(beside(out_.file, (*patterns)[i]));
+            if (found.empty() && !(*patterns)[i].empty()) {
+                place.at(i).fault(
+                    "\"" + (*patterns)[i] + "\" matches no file",
+                    "patterns are relative to the directory of this file; agents: [] means none"
+                );
+            }
+            for (const std::string& file : found) {
+                if (std::find(files.begin(), files.end(), file) == files.end()) {
+                    files.push_back(file);
+                }
+            }
+        }
+        report(document_, faults);
+        return files;
+    }
+
+    void read_agents() {
+        agents::KnownNames known;
+        known.tools = known_tool_names();
+        known.policies = {sandbox::Policy{}.name};
+        for (const auto& [name, provider] : out_.config.models.providers) {
+            known.providers.push_back(name);
+        }
+        for (const std::string& path : agent_files()) {
+            auto file = agents::load_agent_file(path, known);
+            if (!file) {
+                lines_.push_back(file.error().message);
+                continue;
+            }
+            report(file->document, file->faults);
+            if (!file->faults.empty()) {
+                broken_slugs_.push_back(file->agent.slug);
+                continue;
+            }
+            agents_.push_back({file->agent, std::move(file->document)});
+            if (const auto added = out_.agents.add(std::move(file->agent)); !added) {
+                report(agents_.back().document, {{"/slug", added.error().message, ""}});
+            }
+        }
+        out_.agent_files = agents_.size();
+    }
+
+    // A list that names a missing or unfit agent is dropped silently at run time; in a file it is a
+    // mistake.
+    void check_subagents() {
+        const std::vector<const agents::Agent*> all = out_.agents.all();
+        std::vector<std::string> subagents;
+        for (const agents::Agent* agent : all) {
+            if (agent->is_subagent) {
+                subagents.push_back(agent->slug);
+            }
+        }
+        for (const LoadedAgent& loaded : agents_) {
+            std::vector<base::Fault> faults;
+            const auto* listed =
+                loaded.document.value.is_object() ? &loaded.agent.context.subagents : nullptr;
+            for (std::size_t i = 0; listed != nullptr && *listed && i < (*listed)->size(); ++i) {
+                check_subagent((**listed)[i], i, all, subagents, faults);
+            }
+            report(loaded.document, faults);
+        }
+    }
+
+    void check_subagent(
+        const std::string& slug,
+        std::size_t index,
+        const std::vector<const agents::Agent*>& all,
+        const std::vector<std::string>& subagents,
+        std::vector<base::Fault>& faults
+    ) const {
+        const auto is = [&slug](const auto& other) { return other == slug; };
+        if (std::any_of(subagents.begin(), subagents.end(), is) ||
+            std::any_of(broken_slugs_.begin(), broken_slugs_.end(), is)) {
+            return;
+        }
+        const bool exists =
+            std::any_of(all.begin(), all.end(), [&slug](const agents::Agent* agent) {
+                return agent->slug == slug;
+            });
+        const FieldPlace place = FieldPlace{"/config_json/context/subagents", faults, {}}.at(index);
+        place.fault(
+            "\"" + slug + "\" " + (exists ? "is a main agent" : "is no agent"),
+            "sub-agents: " + base::list_names(subagents)
+        );
+    }
+
+    void note_missing_provider_keys() {
+        for (const auto& [name, provider] : out_.config.models.providers) {
+            const auto uses = [&name](const std::string& spec) {
+                return spec.starts_with(name + ":");
+            };
+            const bool used =
+                uses(out_.config.models.default_spec) ||
+                std::any_of(agents_.begin(), agents_.end(), [&](const LoadedAgent& a) {
+                    return uses(a.agent.context.model);
+                });
+            if (used && !provider.api_key_env.empty() && provider.api_key.empty()) {
+                out_.notes.push_back(
+                    "models.providers." + name + ": the environment variable " +
+                    provider.api_key_env + " is not set, so its calls go without a key"
+                );
+            }
+        }
+    }
+
+    void report(const base::Document& document, const std::vector<base::Fault>& faults) {
+        for (const base::Fault& fault : faults) {
+            lines_.push_back(document.describe(fault));
+        }
+    }
+
+    LoadedConfig out_;
+    base::Document document_;
+    std::vector<LoadedAgent> agents_;
+    std::vector<std::string> broken_slugs_;  // of files with faults: they exist all the same
+    ConfigFaults lines_;
+};
+
+}  // namespace
+
+std::expected<LoadedConfig, ConfigFaults> load_config(const std::string& path) {
+    return Loader(path).load();
+}
+
+agents::User LoadedConfig::local_user() const {
+    if (!config.users.empty()) {
+        return config.users.front();
+    }
+    return agents::User{kLocalUser, agents::UserRole::superadmin, ""};
+}
+
+std::optional<agents::User> LoadedConfig::find_user(std::string_view uid) const {
+    for (const agents::User& user : config.users) {
+        if (user.uid == uid) {
+            return user;
+        }
+    }
+    const agents::User local = local_user();
+    return local.uid == uid ? std::optional(local) : std::nullopt;
+}
+
+int load_config_or_report(const char* who, const std::string& path, LoadedConfig& out) {
+    auto loaded = load_config(path);
+    if (!loaded) {
+        for (const std::string& line : loaded.error()) {
+            std::fprintf(stderr, "%s\n", line.c_str());
+        }
+        std::fprintf(
+            stderr,
+            "%s: %s has %zu fault%s\n",
+            who,
+            path.c_str(),
+            loaded.error().size(),
+            loaded.error().size() == 1 ? "" : "s"
+        );
+        return kExitUsage;
+    }
+    out = std::move(*loaded);
+    for (const std::string& note : out.notes) {
+        std::fprintf(stderr, "%s: note: %s\n", who, note.c_str());
+    }
+    return 0;
+}
+
+std::vector<std::string> known_tool_names() {
+    std::vector<std::string> names;
+    for (const auto& tool : tools::make_file_tools()) {
+        names.push_back(tool->spec().name);
+    }
+    for (const char* name :
+         {"task", "subagent_start", "subagent_status", "subagent_await", "subagent_cancel"}) {
+        names.emplace_back(name);
+    }
+    return names;
+}
+
+}  // namespace ars::server

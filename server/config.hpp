@@ -1,0 +1,129 @@
+// appliance.yaml and all it refers to: agents, scripts, keys. Read once at start; `ars check`, `ars
+// serve` and `ars run` call the same function, so a configuration that checks is one that starts.
+#pragma once
+
+#include "base/limits.hpp"
+#include "runtime/agents/agent.hpp"
+#include "runtime/agents/agent_table.hpp"
+#include "runtime/models/scripted_script.hpp"
+#include "server/auth.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <expected>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ars::server {
+
+enum class ProviderType : std::uint8_t { openai, scripted };
+enum class SandboxTier : std::uint8_t { namespaces, landlock };
+
+struct ProviderConfig {
+    ProviderType type = ProviderType::openai;
+    // openai; "" = not given
+    std::string base_url;
+    std::string api_key_env;
+    std::string api_key_file;
+    std::string ca_file;
+    std::chrono::milliseconds connect_timeout = base::limits::kModelConnectTimeout;
+    std::chrono::milliseconds first_byte_timeout = base::limits::kModelFirstByteTimeout;
+    std::chrono::milliseconds idle_timeout = base::limits::kModelIdleTimeout;
+    std::chrono::milliseconds total_timeout = base::limits::kModelTotalTimeout;
+    std::uint32_t retries = base::limits::kModelRetries;
+    std::uint32_t max_output_tokens = 0;  // 0 = not sent
+    // scripted
+    std::string scripts;  // a path pattern
+
+    // Made of the above when the configuration is loaded, because after privileges are dropped the
+    // files may be out of reach. The key is "" when its variable is unset.
+    std::string api_key;
+    std::shared_ptr<const models::ScriptBook> script_book;
+};
+
+struct ServerConfig {
+    std::string listen = "127.0.0.1:5050";
+};
+struct MountsConfig {
+    std::string users;  // default <data_dir>/users
+};
+struct ModelsConfig {
+    std::string default_spec;
+    std::map<std::string, ProviderConfig> providers;
+};
+struct ApiKeyConfig {
+    std::string name;
+    std::string uid;
+    std::optional<std::string> key_env;
+    std::optional<std::string> key_file;
+    std::optional<std::string> sha256;
+    std::optional<std::string> expires;  // "2027-01-31" or "2027-01-31T12:00:00Z"
+};
+struct SandboxConfig {
+    SandboxTier require = SandboxTier::namespaces;
+    bool require_fresh_proc = false;
+    std::chrono::milliseconds idle_release = base::limits::kScopeIdleRelease;
+    agents::ApprovalMode tool_approval_mode = agents::ApprovalMode::ask;
+};
+struct RunsConfig {
+    std::uint32_t max_concurrent = base::limits::kMaxConcurrentRuns;
+    std::uint32_t max_children = base::limits::kMaxChildRuns;
+    bool children_outlive_root = false;
+    std::uint32_t max_steps = base::limits::kMaxSteps;
+    std::chrono::milliseconds timeout = base::limits::kRunTimeLimit;
+};
+struct StoreConfig {
+    std::uint64_t max_size = base::limits::kStoreMaxSize;
+};
+
+// The file as it stands, paths made absolute.
+struct Config {
+    ServerConfig server;
+    std::string data_dir = "/var/lib/ars";
+    MountsConfig mounts;
+    std::optional<std::vector<std::string>> agents;  // path patterns; absent = agents/*.yaml
+    ModelsConfig models;
+    std::vector<agents::User> users;
+    std::vector<ApiKeyConfig> api_keys;
+    SandboxConfig sandbox;
+    RunsConfig runs;
+    StoreConfig store;
+};
+
+struct LoadedConfig {
+    std::string file;
+    Config config;
+    agents::AgentTable agents;
+    std::size_t agent_files = 0;
+    std::vector<ApiKey> keys;  // as sha256; the keys themselves are forgotten
+    // What no tool may see: this file and the files with keys.
+    std::vector<std::string> secret_files;
+    std::vector<std::string> notes;  // not wrong, but worth a line on the screen
+
+    // Who calls when there are no keys: the first of `users`, else "local", who may do everything.
+    [[nodiscard]] agents::User local_user() const;
+    // The user of a key or of `users`; nothing for others.
+    [[nodiscard]] std::optional<agents::User> find_user(std::string_view uid) const;
+};
+
+// Every fault of appliance.yaml, of each agent file and of each script as "file:line: key: what;
+// remedy".
+using ConfigFaults = std::vector<std::string>;
+[[nodiscard]] std::expected<LoadedConfig, ConfigFaults> load_config(const std::string& path);
+
+// The same for a command: faults go to stderr one a line, then how many; notes go there too. 0, or
+// the exit code. `who` is "ars serve".
+[[nodiscard]] int load_config_or_report(
+    const char* who, const std::string& path, LoadedConfig& out
+);
+
+// What --listen must fulfil too: without keys only loopback.
+[[nodiscard]] base::Result<void> check_listen(std::string_view listen, bool has_keys);
+
+// Names an agent's `tools` may hold: the built-in tools and those for sub-agents.
+[[nodiscard]] std::vector<std::string> known_tool_names();
+
+}  // namespace ars::server

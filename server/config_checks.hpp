@@ -1,0 +1,19 @@
+// What contradicts itself in a configuration whose shape is right.
+#pragma once
+
+#include "base/fields.hpp"
+#include "server/config.hpp"
+
+#include <vector>
+
+namespace ars::server {
+
+// Checks of appliance.yaml alone. `root` is the place of the whole document.
+void check_config(const Config& config, const base::FieldPlace& root);
+
+// Reads the keys behind api_keys as digests; a key that can't be had is a fault.
+[[nodiscard]] std::vector<ApiKey> read_api_keys(
+    const Config& config, const base::FieldPlace& root, std::vector<std::string>& notes
+);
+
+}  // namespace ars::server
