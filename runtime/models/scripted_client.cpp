@@ -1,5 +1,6 @@
 #include "runtime/models/scripted_client.hpp"
 
+#include "base/fields.hpp"
 #include "base/text.hpp"
 #include "runtime/models/scripted_template.hpp"
 
@@ -9,6 +10,8 @@
 
 #include <algorithm>
 #include <optional>
+#include <ranges>
+#include <set>
 #include <span>
 
 namespace ars::models {
@@ -24,35 +27,64 @@ std::unexpected<base::Error> rejected(std::string message) {
 }
 
 // What the script sees of a conversation: the last user message and what follows it.
-struct Position {
-    std::string_view user;
-    std::span<const Message> after;
-    std::size_t turn = 0;
-
+class Position {
+  public:
     explicit Position(const ModelRequest& request) {
         const auto& messages = request.messages;
         std::size_t next = messages.size();
         while (next > 0 && messages[next - 1].role != Role::user) {
             --next;
         }
-        user = next > 0 ? std::string_view(messages[next - 1].content) : std::string_view();
-        after = std::span(messages).subspan(next);
-        turn = static_cast<std::size_t>(std::count_if(
-            after.begin(), after.end(), [](const Message& m) { return m.role == Role::assistant; }
-        ));
+        user_ = next > 0 ? std::string_view(messages[next - 1].content) : std::string_view();
+        after_ = std::span(messages).subspan(next);
+        std::set<std::string_view> known;
+        for (const Message& message : after_) {
+            if (message.role != Role::assistant) {
+                continue;
+            }
+            last_ = &message;
+            bool repeats = !message.tool_calls.empty();
+            for (const ToolCall& call : message.tool_calls) {
+                repeats = !known.insert(call.id).second && repeats;
+            }
+            turn_ += repeats ? 0 : 1;
+        }
     }
 
+    [[nodiscard]] std::string_view user() const { return user_; }
+    [[nodiscard]] std::size_t turn() const { return turn_; }
+
+    // The result of the last call with this id.
     [[nodiscard]] std::optional<std::string> lookup(const std::string& source) const {
         if (source == "user") {
-            return std::string(user);
+            return std::string(user_);
         }
-        for (const Message& message : after) {
+        for (const Message& message : std::views::reverse(after_)) {
             if (message.role == Role::tool && message.tool_call_id == source) {
                 return message.content;
             }
         }
         return std::nullopt;
     }
+
+    // The calls of the last turn whose result holds `text`.
+    [[nodiscard]] std::vector<ToolCall> calls_ended_with(std::string_view text) const {
+        std::vector<ToolCall> out;
+        for (const ToolCall& call :
+             last_ != nullptr ? last_->tool_calls : std::vector<ToolCall>{}) {
+            const auto result = lookup(call.id);
+            if (result && result->find(text) != std::string::npos) {
+                out.push_back(call);
+            }
+        }
+        return out;
+    }
+
+  private:
+    std::string_view user_;
+    std::span<const Message> after_;
+    const Message* last_ = nullptr;  // from the assistant
+    std::size_t turn_ = 0;
 };
 
 base::Result<json::value> render(const json::value& value, const Position& position) {
@@ -110,6 +142,18 @@ base::Result<ModelReply> make_reply(const ScriptTurn& turn, const Position& posi
     return reply;
 }
 
+// Calls that a restart cut off, once more.
+ModelReply redo(std::vector<ToolCall> calls) {
+    ModelReply reply;
+    std::vector<std::string> ids;
+    for (const ToolCall& call : calls) {
+        ids.push_back(call.id);
+    }
+    reply.content = "A restart cut this off, so I do it again: " + base::list_names(ids) + ".";
+    reply.tool_calls = std::move(calls);
+    return reply;
+}
+
 Usage estimate(const ModelRequest& request, const ModelReply& reply) {
     const auto calls_bytes = [](const std::vector<ToolCall>& calls) {
         std::size_t bytes = 0;
@@ -124,6 +168,49 @@ Usage estimate(const ModelRequest& request, const ModelReply& reply) {
     }
     const std::size_t output = reply.content.size() + calls_bytes(reply.tool_calls);
     return {input / kBytesPerToken + 1, output / kBytesPerToken + 1};
+}
+
+struct Chosen {
+    const ScriptTurn* turn = nullptr;  // whose pace and place hold
+    std::chrono::milliseconds pace{0};
+    ModelReply reply;
+};
+
+base::Result<Chosen> choose(const ScriptBook& scripts, const ModelRequest& request) {
+    const Position position(request);
+    const Script* script = scripts.find(request.agent_slug, position.user());
+    if (script == nullptr) {
+        return rejected(fmt::format(
+            "no script answers the agent \"{}\" with this user message; add one to the provider's "
+            "scripts, or choose another model",
+            request.agent_slug
+        ));
+    }
+    Chosen out;
+    auto cut_off = script->redo_after.empty() ? std::vector<ToolCall>{}
+                                              : position.calls_ended_with(script->redo_after);
+    if (!cut_off.empty()) {
+        out.turn = &script->turns[std::min(position.turn(), script->turns.size()) - 1];
+        out.reply = redo(std::move(cut_off));
+    } else if (position.turn() < script->turns.size()) {
+        out.turn = &script->turns[position.turn()];
+        auto reply = make_reply(*out.turn, position);
+        if (!reply) {
+            return std::unexpected(reply.error());
+        }
+        out.reply = std::move(*reply);
+    } else {
+        return rejected(fmt::format(
+            "{}: the script has {} turns, but turn {} is asked for; add a turn",
+            script->turns.back().place,
+            script->turns.size(),
+            position.turn() + 1
+        ));
+    }
+    out.reply.usage = estimate(request, out.reply);
+    out.reply.usage_known = true;
+    out.pace = out.turn->pace.value_or(script->pace);
+    return out;
 }
 
 // The next few words of `text`, with the spaces after them.
@@ -149,31 +236,11 @@ base::Task<bool> pause(std::chrono::milliseconds length, base::Deadline deadline
 base::Task<base::Result<ModelReply>> ScriptedClient::complete(
     const ModelRequest& request, DeltaSink& sink
 ) {
-    const Position position(request);
-    const Script* script = scripts_->find(request.agent_slug, position.user);
-    if (script == nullptr) {
-        co_return rejected(fmt::format(
-            "no script answers the agent \"{}\" with this user message; add one to the provider's "
-            "scripts, or choose another model",
-            request.agent_slug
-        ));
+    base::Result<Chosen> chosen = choose(*scripts_, request);
+    if (!chosen) {
+        co_return std::unexpected(chosen.error());
     }
-    if (position.turn >= script->turns.size()) {
-        co_return rejected(fmt::format(
-            "{}: the script has {} turns, but turn {} is asked for; add a turn",
-            script->turns.back().place,
-            script->turns.size(),
-            position.turn + 1
-        ));
-    }
-    const ScriptTurn& turn = script->turns[position.turn];
-    base::Result<ModelReply> reply = make_reply(turn, position);
-    if (!reply) {
-        co_return reply;
-    }
-    reply->usage = estimate(request, *reply);
-    reply->usage_known = true;
-
+    const ScriptTurn& turn = *chosen->turn;
     const auto timed_out = [&turn] {
         return base::fail(
             base::ErrorKind::timeout,
@@ -184,16 +251,15 @@ base::Task<base::Result<ModelReply>> ScriptedClient::complete(
     if (!co_await pause(turn.delay, request.deadline)) {
         co_return timed_out();
     }
-    const auto pace = turn.pace.value_or(script->pace);
-    for (std::string_view rest = reply->content; !rest.empty();) {
+    for (std::string_view rest = chosen->reply.content; !rest.empty();) {
         const std::string_view piece = next_piece(rest);
         sink.text(piece);
         rest.remove_prefix(piece.size());
-        if (!rest.empty() && !co_await pause(pace, request.deadline)) {
+        if (!rest.empty() && !co_await pause(chosen->pace, request.deadline)) {
             co_return timed_out();
         }
     }
-    co_return reply;
+    co_return std::move(chosen->reply);
 }
 
 }  // namespace ars::models

@@ -84,6 +84,11 @@ const base::Fields<Script>& script_fields() {
             )
             .object("when", &Script::when, condition_fields(), {.doc = "When the script applies."})
             .duration("pace", &Script::pace, {.max = kDelayMs, .doc = "The pace of every turn."})
+            .text(
+                "redo_after",
+                &Script::redo_after,
+                {.min = 1, .doc = "Calls whose result holds this text are made again."}
+            )
             .objects(
                 "turns",
                 &Script::turns,

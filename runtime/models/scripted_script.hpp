@@ -10,8 +10,9 @@
 //           - {id: head, tool: execute, args: {command: "head -n 3 sales.csv"}}
 //       - text: "It starts with {{head | line \"date\"}}."
 //
-// The turn is the number of assistant messages after the last user message: nothing is remembered
-// between calls, so a run that is taken over after a restart goes on where it was.
+// The turn is the number of assistant messages after the last user message, not counting those that
+// only make earlier calls again: nothing is remembered between calls, so a run that is taken over
+// after a restart goes on where it was.
 #pragma once
 
 #include "base/document.hpp"
@@ -51,6 +52,7 @@ struct Script {
     std::string agent;
     ScriptCondition when;
     std::chrono::milliseconds pace{0};
+    std::string redo_after;
     std::vector<ScriptTurn> turns;
     std::string file;
 };

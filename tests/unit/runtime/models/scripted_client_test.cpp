@@ -148,6 +148,31 @@ TEST(ScriptedClient, ARequestNoScriptForeseesIsAModelError) {
     EXPECT_THAT(reply.error().message, HasSubstr("no script answers the agent \"writer\""));
 }
 
+TEST(ScriptedClient, ACallThatARestartCutOffIsMadeAgainAndTheScriptGoesOn) {
+    Script script = demo_book()->scripts().front();
+    script.redo_after = "server was restarted";
+    const auto book = std::make_shared<const ScriptBook>(std::vector<Script>{script});
+    auto asked = request({
+        user("q"),
+        assistant({{"head", "execute", "{}"}, {"sum", "execute", R"({"command":"s"})"}}),
+        tool("head", "date"),
+        tool("sum", "The server was restarted while this call was running."),
+    });
+    Pieces sink;
+    auto reply = complete(asked, sink, book);
+    ASSERT_TRUE(reply.has_value()) << reply.error().message;
+    ASSERT_THAT(reply->tool_calls, SizeIs(1)) << "what ended well is not repeated";
+    EXPECT_EQ(reply->tool_calls[0].id, "sum");
+    EXPECT_EQ(reply->tool_calls[0].arguments, R"({"command":"s"})");
+    EXPECT_THAT(reply->content, HasSubstr("so I do it again: sum."));
+
+    asked.messages.push_back(assistant(reply->tool_calls));
+    asked.messages.push_back(tool("sum", "total=7"));
+    reply = complete(asked, sink, book);
+    ASSERT_TRUE(reply.has_value()) << reply.error().message;
+    EXPECT_EQ(reply->content, "The sum is 7.");
+}
+
 std::shared_ptr<const ScriptBook> slow_book() {
     Script script;
     script.agent = "analyst";
