@@ -23,6 +23,8 @@ class TemporaryDirectory {
     TemporaryDirectory() {
         std::string pattern = "/tmp/ars-test-XXXXXX";
         path_ = ::mkdtemp(pattern.data());
+        // Scopes run as gem even when the tests run as root.
+        ::chmod(path_.c_str(), 0755);
     }
     TemporaryDirectory(const TemporaryDirectory&) = delete;
     TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
