@@ -198,7 +198,7 @@ base::Result<ChildRunService::Plan> ChildRunService::plan(
         agent.context.model.empty() ? parts_.settings.default_model : agent.context.model;
     run.approval_mode = parent.record.approval_mode;
     run.agent_config = json::serialize(agents::context_to_json(agent.context));
-    run.max_steps = agent.context.max_execution_steps;
+    run.max_steps = std::min(agent.context.max_execution_steps, parts_.settings.max_steps);
     run.timeout_ms = parent.deadline.remaining().count();
     return plan;
 }

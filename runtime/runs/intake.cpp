@@ -135,10 +135,9 @@ base::Result<Intake> check_submission(const RunParts& parts, const SubmitRun& re
     );
     run.approval_mode = mode == agents::ApprovalMode::always_trust ? "always_trust" : "default";
     run.agent_config = boost::json::serialize(agents::context_to_json(agent.context));
-    run.max_steps = std::min(
-        request.max_steps.value_or(agent.context.max_execution_steps),
-        agent.context.max_execution_steps
-    );
+    const std::uint32_t most =
+        std::min(agent.context.max_execution_steps, parts.settings.max_steps);
+    run.max_steps = std::min(request.max_steps.value_or(most), most);
     run.timeout_ms =
         std::min(request.timeout.value_or(parts.settings.timeout), parts.settings.timeout).count();
     return intake;

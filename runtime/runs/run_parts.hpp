@@ -23,6 +23,7 @@ struct RunSettings {
     agents::ApprovalMode approval_mode = agents::ApprovalMode::ask;
     std::uint32_t max_concurrent = base::limits::kMaxConcurrentRuns;
     std::uint32_t max_children = base::limits::kMaxChildRuns;
+    std::uint32_t max_steps = base::limits::kMaxSteps;  // no run gets more, whatever its agent says
     base::milliseconds timeout = base::limits::kRunTimeLimit;
     bool children_outlive_root = false;
 };

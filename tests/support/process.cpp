@@ -160,4 +160,14 @@ std::string read_text(const std::string& path) {
     return text.str();
 }
 
+int processes_with(const std::string& marker) {
+    int count = 0;
+    std::error_code ignored;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc", ignored)) {
+        const std::string line = read_text(entry.path() / "cmdline");
+        count += line.find(marker) != std::string::npos ? 1 : 0;
+    }
+    return count;
+}
+
 }  // namespace ars::tests

@@ -73,4 +73,7 @@ class TempDir {
 
 std::string read_text(const std::string& path);
 
+// Processes anywhere on the host whose command line holds `marker`.
+int processes_with(const std::string& marker);
+
 }  // namespace ars::tests

@@ -1,0 +1,148 @@
+#include "server/app.hpp"
+
+#include "runtime/models/openai_client.hpp"
+#include "runtime/models/scripted_client.hpp"
+#include "runtime/tools/builtin.hpp"
+#include "runtime/tools/subagent_tools.hpp"
+
+#include <unistd.h>
+
+namespace ars::server {
+
+namespace {
+
+constexpr std::size_t kFileThreads = 2;  // file work is short; more threads only queue on the disk
+
+}  // namespace
+
+App::App(LoadedConfig config, AppOptions options)
+    : config_(std::move(config)),
+      options_(std::move(options)),
+      log_(STDERR_FILENO, options_.log_level),
+      io_(1),
+      offload_(kFileThreads) {}
+
+App::~App() = default;
+
+base::Result<std::unique_ptr<App>> App::build(LoadedConfig config, AppOptions options) {
+    std::unique_ptr<App> app(new App(std::move(config), std::move(options)));
+    if (auto opened = app->open_store(); !opened) {
+        return std::unexpected(opened.error());
+    }
+    app->make_models();
+    auto sandbox = sandbox::make_sandbox(
+        app->io_.get_executor(),
+        sandbox::SandboxOptions{app->config_.config.sandbox.idle_release, base::limits::kScopes},
+        app->log_
+    );
+    if (!sandbox) {
+        return std::unexpected(sandbox.error());
+    }
+    app->sandbox_ = std::move(*sandbox);
+    app->make_runs();
+    return app;
+}
+
+base::Result<void> App::open_store() {
+    auto opened = store::Store::open(
+        store::StoreOptions{options_.data_dir + "/store", config_.config.store.max_size, true}, log_
+    );
+    if (!opened) {
+        return std::unexpected(opened.error());
+    }
+    store_ = std::move(*opened);
+    return {};
+}
+
+void App::make_models() {
+    for (const auto& [name, provider] : config_.config.models.providers) {
+        if (provider.type == ProviderType::scripted) {
+            models_.add(name, std::make_unique<models::ScriptedClient>(provider.script_book));
+        } else {
+            models::OpenAiClient::Settings settings;
+            settings.base_url = provider.base_url;
+            settings.api_key = provider.api_key;
+            settings.ca_file = provider.ca_file;
+            settings.connect_timeout = provider.connect_timeout;
+            settings.first_byte_timeout = provider.first_byte_timeout;
+            settings.idle_timeout = provider.idle_timeout;
+            settings.total_timeout = provider.total_timeout;
+            settings.retries = provider.retries;
+            settings.chat.max_output_tokens = provider.max_output_tokens;
+            models_.add(
+                name,
+                std::make_unique<models::OpenAiClient>(
+                    io_.get_executor(), std::move(settings), log_
+                )
+            );
+        }
+    }
+}
+
+void App::make_runs() {
+    const Config& config = config_.config;
+    runs::RunSettings settings;
+    settings.default_model = config.models.default_spec;
+    settings.approval_mode = config.sandbox.tool_approval_mode;
+    settings.max_concurrent = config.runs.max_concurrent;
+    settings.max_children = config.runs.max_children;
+    settings.max_steps = config.runs.max_steps;
+    settings.timeout = config.runs.timeout;
+    settings.children_outlive_root = config.runs.children_outlive_root;
+    runs_ = std::make_unique<runs::RunService>(runs::RunParts{
+        io_.get_executor(),
+        *store_,
+        config_.agents,
+        models_,
+        *sandbox_,
+        offload_,
+        log_,
+        std::move(settings),
+        [this](const std::string& uid) { return workspace_of(uid); },
+        [this](const fsmount::Workspace& workspace, const std::string& policy) {
+            return scope_spec(workspace, policy);
+        },
+        [this](const std::string& uid) { return user_of(uid); },
+    });
+    runs::ToolSet tools = tools::make_file_tools();
+    for (auto& tool : tools::make_subagent_tools(runs_->child_runs())) {
+        tools.push_back(std::move(tool));
+    }
+    runs_->set_tools(std::move(tools));
+}
+
+base::Result<std::shared_ptr<fsmount::Workspace>> App::workspace_of(const std::string& uid) const {
+    if (options_.workspace) {
+        return options_.workspace;
+    }
+    return fsmount::open_user_workspace(options_.users_dir, options_.data_dir + "/skills", uid);
+}
+
+base::Result<sandbox::ScopeSpec> App::scope_spec(
+    const fsmount::Workspace& workspace, const std::string& policy
+) const {
+    sandbox::ScopeSpec spec;
+    spec.policy.name = policy;
+    fsmount::PlanOptions plan;
+    plan.tmp_size = spec.policy.tmp_size;
+    plan.data_dir = options_.data_dir;
+    plan.users_dir = options_.users_dir;
+    plan.hidden = config_.secret_files;
+    auto mounts = fsmount::make_mount_plan(workspace, plan);
+    if (!mounts) {
+        return std::unexpected(mounts.error());
+    }
+    spec.mounts = std::move(*mounts);
+    return spec;
+}
+
+agents::User App::user_of(const std::string& uid) const {
+    return config_.find_user(uid).value_or(agents::User{uid, agents::UserRole::user, {}});
+}
+
+base::Task<void> App::shutdown() {
+    co_await runs_->shutdown();
+    co_await sandbox_->close();
+}
+
+}  // namespace ars::server

@@ -1,0 +1,75 @@
+// The composition root: builds every object in dependency order and destroys it in reverse. `ars
+// serve` and `ars run` are the same app with and without a listener.
+#pragma once
+
+#include "base/log.hpp"
+#include "base/offload.hpp"
+#include "base/result.hpp"
+#include "fsmount/workspace.hpp"
+#include "runtime/models/model_registry.hpp"
+#include "runtime/runs/run_service.hpp"
+#include "runtime/store/store.hpp"
+#include "sandbox/scope.hpp"
+#include "server/config.hpp"
+
+#include <boost/asio/io_context.hpp>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace ars::server {
+
+struct AppOptions {
+    std::string data_dir;   // store, skills projections
+    std::string users_dir;  // workspaces
+    // `ars run --workdir`: everybody's files are this directory, and it is the current one.
+    std::shared_ptr<fsmount::Workspace> workspace;
+    base::LogLevel log_level = base::LogLevel::info;
+};
+
+class App {
+  public:
+    // Call after privileges are dropped: opens the store, sockets and rings.
+    [[nodiscard]] static base::Result<std::unique_ptr<App>> build(
+        LoadedConfig config, AppOptions options
+    );
+    App(const App&) = delete;
+    App& operator=(const App&) = delete;
+    ~App();
+
+    [[nodiscard]] base::asio::io_context& io() { return io_; }
+    [[nodiscard]] runs::RunService& runs() { return *runs_; }
+    [[nodiscard]] const LoadedConfig& config() const { return config_; }
+    [[nodiscard]] const base::Log& log() const { return log_; }
+    [[nodiscard]] sandbox::Sandbox& sandbox() { return *sandbox_; }
+
+    [[nodiscard]] base::Result<std::shared_ptr<fsmount::Workspace>> workspace_of(
+        const std::string& uid
+    ) const;
+
+    // Ends runs and scopes; what is left on disk is what SIGKILL would leave.
+    base::Task<void> shutdown();
+
+  private:
+    App(LoadedConfig config, AppOptions options);
+    base::Result<void> open_store();
+    void make_models();
+    void make_runs();
+    [[nodiscard]] base::Result<sandbox::ScopeSpec> scope_spec(
+        const fsmount::Workspace& workspace, const std::string& policy
+    ) const;
+    [[nodiscard]] agents::User user_of(const std::string& uid) const;
+
+    LoadedConfig config_;
+    AppOptions options_;
+    base::Log log_;
+    base::asio::io_context io_;
+    base::Offload offload_;
+    std::unique_ptr<store::Store> store_;
+    models::ModelRegistry models_;
+    std::unique_ptr<sandbox::Sandbox> sandbox_;
+    std::unique_ptr<runs::RunService> runs_;
+};
+
+}  // namespace ars::server

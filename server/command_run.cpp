@@ -1,0 +1,199 @@
+// `ars run`: one run in this process, shown as it happens. Each call has a store of its own, so
+// that calls don't wait for each other and an unfinished one never goes on in another's directory.
+#include "base/clock.hpp"
+#include "base/digest.hpp"
+#include "base/units.hpp"
+#include "runtime/runs/run_view.hpp"
+#include "sandbox/privileges.hpp"
+#include "server/app.hpp"
+#include "server/changed_files.hpp"
+#include "server/directories.hpp"
+#include "server/options.hpp"
+#include "server/run_follower.hpp"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/signal_set.hpp>
+
+#include <csignal>
+#include <cstdio>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace ars::server {
+
+namespace {
+
+int fail_start(const base::Error& error) {
+    std::fprintf(stderr, "ars run: %s\n", error.message.c_str());
+    return kExitUsage;
+}
+
+std::string find_config(const std::string& given) {
+    if (!given.empty()) {
+        return given;
+    }
+    return ::access("configs/appliance.yaml", R_OK) == 0 ? "configs/appliance.yaml"
+                                                         : "/etc/ars/appliance.yaml";
+}
+
+// "<state>/runs/2026-11-30T12-00-00Z-1a2b3c4d"
+std::string run_directory(const std::string& state) {
+    std::string stamp = base::iso8601(base::now_ms()).substr(0, 19);
+    std::replace(stamp.begin(), stamp.end(), ':', '-');
+    return state + "/runs/" + stamp + "Z-" + base::random_uuid().substr(0, 8);
+}
+
+struct Session {
+    const RunOptions& options;
+    App& app;
+    agents::User user;
+    std::string log_path;
+    std::int64_t started_ms = 0;
+    int exit_code = 1;
+};
+
+void print_end(const Session& session, const runs::RunOutcome& outcome) {
+    const store::RunRecord& run = outcome.run;
+    std::printf("\n");
+    if (!outcome.output.empty()) {
+        std::printf("Answer:\n%s\n\n", outcome.output.c_str());
+    } else {
+        std::printf("%s: %s\n\n", store::to_string(run.status), run.error_message.c_str());
+    }
+    const auto thread = session.app.runs().find_thread(session.user, run.thread_id);
+    const auto workspace = session.app.workspace_of(run.uid);
+    if (thread && workspace) {
+        std::printf("Files written:\n");
+        for (const ChangedFile& file :
+             changed_files(*workspace, thread->workdir_path, session.started_ms)) {
+            std::printf(
+                "  %s  (%llu bytes)\n",
+                file.path.c_str(),
+                static_cast<unsigned long long>(file.size)
+            );
+        }
+    }
+    std::printf("Event log: %s\n", session.log_path.c_str());
+    std::printf(
+        "%s in %s, %u model calls, %llu tokens in, %llu out\n",
+        store::to_string(run.status),
+        base::format_duration(base::milliseconds(run.finished_ms - run.created_ms)).c_str(),
+        run.steps,
+        static_cast<unsigned long long>(run.usage.input),
+        static_cast<unsigned long long>(run.usage.output)
+    );
+}
+
+base::Task<void> cancel_on_signal(Session* session, std::string run_id) {
+    base::asio::signal_set signals(session->app.io(), SIGTERM, SIGINT);
+    co_await signals.async_wait(base::asio::use_awaitable);
+    std::fprintf(stderr, "ars run: cancelling (once more to stop at once)\n");
+    signals.clear();
+    (void)co_await session->app.runs().cancel(session->user, std::move(run_id));
+}
+
+base::Task<void> serve_one(Session* session) {
+    const base::Result<void> ready = co_await session->app.runs().recover();
+    runs::SubmitRun request;
+    request.user = session->user;
+    request.agent_slug = session->options.agent;
+    request.query = session->options.prompt;
+    base::Result<runs::Submitted> submitted = std::unexpected(base::Error{});
+    if (ready) {
+        submitted = co_await session->app.runs().submit(std::move(request));
+    } else {
+        submitted = std::unexpected(ready.error());
+    }
+    if (!submitted) {
+        session->exit_code = fail_start(submitted.error());
+        co_await session->app.shutdown();
+        session->app.io().stop();
+        co_return;
+    }
+    base::asio::co_spawn(
+        session->app.io(), cancel_on_signal(session, submitted->run.id), [](std::exception_ptr) {}
+    );
+    const base::Fd log_file(
+        ::open(session->log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644)
+    );
+    RunPrinter printer(stdout, ::isatty(STDOUT_FILENO) == 1);
+    const bool json = session->options.json;
+    RunFollower follower(
+        session->app.runs(),
+        session->app.io().get_executor(),
+        json ? nullptr : &printer,
+        json ? stdout : nullptr,
+        &log_file
+    );
+    co_await follower.follow(submitted->run);
+    const auto outcome = session->app.runs().outcome(session->user, submitted->run.id);
+    if (outcome && outcome->run.status == store::RunStatus::completed) {
+        session->exit_code = 0;
+    }
+    if (outcome && !json) {
+        print_end(*session, *outcome);
+    }
+    co_await session->app.shutdown();
+    session->app.io().stop();
+}
+
+// The options of an app for one run, with its directories made; before privileges are dropped.
+base::Result<AppOptions> prepare(const RunOptions& options) {
+    const std::string state = state_directory();
+    AppOptions app;
+    app.log_level = base::LogLevel::warning;
+    app.users_dir = state + "/users";
+    app.data_dir = run_directory(state);
+    for (const std::string& path : {state, state + "/runs", app.users_dir, app.data_dir}) {
+        if (auto made = make_own_directory(path); !made) {
+            return std::unexpected(made.error());
+        }
+    }
+    if (!options.workdir.empty()) {
+        auto workspace =
+            fsmount::open_external_workspace(options.workdir, options.allow_root_owner);
+        if (!workspace) {
+            return std::unexpected(workspace.error());
+        }
+        app.workspace = std::move(*workspace);
+    }
+    return app;
+}
+
+}  // namespace
+
+int command_run(const RunOptions& options) {
+    LoadedConfig config;
+    if (const int code = load_config_or_report("ars run", find_config(options.config), config);
+        code != 0) {
+        return code;
+    }
+    auto app_options = prepare(options);
+    if (!app_options) {
+        return fail_start(app_options.error());
+    }
+    if (auto dropped = sandbox::drop_to_gem(); !dropped) {
+        return fail_start(dropped.error());
+    }
+    const std::string data_dir = app_options->data_dir;
+    if (auto reachable = check_reachable(data_dir); !reachable) {
+        return fail_start(reachable.error());
+    }
+    auto app = App::build(std::move(config), std::move(*app_options));
+    if (!app) {
+        return fail_start(app.error());
+    }
+    Session session{
+        options,
+        **app,
+        (*app)->config().local_user(),
+        data_dir + "/events.jsonl",
+        base::now_ms(),
+    };
+    base::asio::co_spawn((*app)->io(), serve_one(&session), [](std::exception_ptr) {});
+    (*app)->io().run();
+    return session.exit_code;
+}
+
+}  // namespace ars::server

@@ -1,0 +1,118 @@
+// `ars exec` as its users call it: the real binary, the real kernel walls.
+#include "tests/support/process.hpp"
+
+#include <boost/json/parse.hpp>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+
+namespace ars::tests {
+namespace {
+
+namespace json = boost::json;
+using namespace std::chrono_literals;
+
+Finished exec(std::vector<std::string> arguments, std::string stdin_text = {}) {
+    arguments.insert(arguments.begin(), {ars_binary(), "exec"});
+    return run(std::move(arguments), {}, std::move(stdin_text));
+}
+
+Finished shell(const std::string& script) { return exec({"--", "bash", "-c", script}); }
+
+TEST(Exec, PassesOutputAndExitCodeThrough) {
+    const Finished done = shell("echo out; echo err >&2; exit 7");
+    EXPECT_EQ(done.exit_code, 7);
+    EXPECT_EQ(done.out, "out\n");
+    EXPECT_EQ(done.err, "err\n");
+}
+
+TEST(Exec, RunsAsGemWithItsOwnPidOne) {
+    const Finished done = shell("id -u; id -g; tr '\\0' ' ' </proc/1/cmdline");
+    EXPECT_EQ(done.out.substr(0, 10), "1000\n1000\n");
+    EXPECT_NE(done.out.find("ars-scope-init"), std::string::npos) << done.out;
+}
+
+TEST(Exec, ShowsOnlyTheDesignedMounts) {
+    const Finished done = shell("ls /; echo --; ls /home/gem; echo --; ls -A /run /root 2>&1");
+    EXPECT_EQ(done.out.find("work"), std::string::npos) << done.out;
+    EXPECT_EQ(done.out.find("mnt"), std::string::npos) << done.out;
+    EXPECT_NE(done.out.find("--\nskills\nuser-data\n--\n"), std::string::npos) << done.out;
+}
+
+TEST(Exec, HasNoNetworkButLoopback) {
+    const Finished done = shell("cat /proc/net/dev | tail -n +3 | cut -d: -f1 | tr -d ' '");
+    EXPECT_EQ(done.out, "lo\n");
+}
+
+TEST(Exec, EndsAtItsTimeLimitAndLeavesNothingAlive) {
+    const Finished done = exec({"--timeout", "1s", "--json", "--", "sleep", "6061"});
+    EXPECT_EQ(done.exit_code, 124);
+    EXPECT_EQ(json::parse(done.out).as_object().at("status"), "timed_out");
+    EXPECT_EQ(processes_with("6061"), 0);
+}
+
+TEST(Exec, TellsMissingFromNotExecutable) {
+    EXPECT_EQ(exec({"--", "no-such-program"}).exit_code, 127);
+    EXPECT_EQ(exec({"--", "/etc/hostname"}).exit_code, 126);
+    EXPECT_EQ(exec({"--", "/etc"}).exit_code, 126);
+}
+
+TEST(Exec, ReportsSignalsAsShellsDo) { EXPECT_EQ(shell("kill -SEGV $$").exit_code, 128 + 11); }
+
+TEST(Exec, BatchAnswersEachLineInOrderInOneScope) {
+    const Finished done = exec(
+        {"--batch"},
+        "{\"command\": \"echo $$ > /tmp/first; echo one\"}\n"
+        "not json\n"
+        "{\"command\": [\"cat\"], \"stdin\": \"given\"}\n"
+        "{\"command\": \"test -s /tmp/first && echo same scope\", \"timeout\": \"5s\"}\n"
+    );
+    EXPECT_EQ(done.exit_code, 0);
+    std::istringstream lines(done.out);
+    std::vector<json::object> outcomes;
+    for (std::string line; std::getline(lines, line);) {
+        outcomes.push_back(json::parse(line).as_object());
+    }
+    ASSERT_EQ(outcomes.size(), 4U) << done.out << done.err;
+    EXPECT_EQ(outcomes[0].at("stdout"), "one\n");
+    EXPECT_EQ(outcomes[1].at("status"), "setup_failed");
+    EXPECT_EQ(outcomes[2].at("stdout"), "given");
+    EXPECT_EQ(outcomes[3].at("stdout"), "same scope\n");
+}
+
+TEST(Exec, WorkspaceIsTheCurrentDirectoryAndKeepsFiles) {
+    const TempDir dir;
+    std::filesystem::permissions(dir.path(), std::filesystem::perms::all);
+    dir.write("in.txt", "hello");
+    const Finished done =
+        exec({"--workspace", dir.path(), "--", "sh", "-c", "pwd; cat in.txt; cp in.txt out.txt"});
+    // A directory of root's is refused with the remedy unless it is allowed by name.
+    if (done.exit_code != 0) {
+        EXPECT_NE(done.err.find("--allow-root-owner"), std::string::npos) << done.err;
+        const Finished allowed = exec(
+            {"--allow-root-owner",
+             "--workspace",
+             dir.path(),
+             "--",
+             "sh",
+             "-c",
+             "pwd; cp in.txt out.txt"}
+        );
+        EXPECT_EQ(allowed.exit_code, 0) << allowed.err;
+    }
+    EXPECT_EQ(read_text(dir.path() + "/out.txt"), "hello");
+}
+
+TEST(Exec, BadUsageIsExitTwoWithARemedy) {
+    const Finished none = exec({});
+    EXPECT_EQ(none.exit_code, 2);
+    EXPECT_NE(none.err.find("--"), std::string::npos);
+    const Finished bad = exec({"--timeout", "soon", "--", "true"});
+    EXPECT_EQ(bad.exit_code, 2);
+    EXPECT_NE(bad.err.find("500ms"), std::string::npos) << bad.err;
+}
+
+}  // namespace
+}  // namespace ars::tests

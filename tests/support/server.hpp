@@ -1,0 +1,61 @@
+// `ars serve` for a test: the real binary on a free loopback port, with its configuration and data
+// in a temporary directory that survives restarts.
+#pragma once
+
+#include "tests/support/http.hpp"
+#include "tests/support/process.hpp"
+
+#include <memory>
+#include <string>
+
+namespace ars::tests {
+
+class Server {
+  public:
+    // Starts with one main agent "main", one sub-agent "helper" and the provider `demo` (scripted)
+    // unless files of those names were written before start().
+    Server();
+
+    // Below the configuration directory: "agents/x.yaml", "scripts/x.yaml", "appliance.yaml".
+    void write(const std::string& name, const std::string& text) { dir_.write(name, text); }
+    // Added to the default appliance.yaml.
+    void add_settings(const std::string& yaml) { extra_ += yaml; }
+
+    // Returns when health answers; throws with the server's log when it does not within ten
+    // seconds.
+    void start(std::map<std::string, std::string> environment = {});
+    // SIGKILL.
+    void kill();
+    // SIGTERM; the exit code.
+    int stop();
+
+    [[nodiscard]] int port() const { return port_; }
+    [[nodiscard]] pid_t pid() const { return process_->pid(); }
+    [[nodiscard]] std::string log() const { return process_->err(); }
+    [[nodiscard]] std::string config_path() const { return dir_.path() + "/appliance.yaml"; }
+    [[nodiscard]] std::string workspace(const std::string& uid) const {
+        return dir_.path() + "/data/users/" + uid + "/workspace";
+    }
+    // Milliseconds from exec to the first health answer of the last start().
+    [[nodiscard]] double start_ms() const { return start_ms_; }
+
+    // POST /api/agent/runs; throws unless 202.
+    boost::json::object submit(
+        const std::string& agent, const std::string& query, Headers headers = {}
+    );
+    // Polls until the run is terminal; throws after `limit`.
+    boost::json::object wait_for_end(
+        const std::string& run_id,
+        const Headers& headers = {},
+        std::chrono::milliseconds limit = std::chrono::seconds(60)
+    );
+
+  private:
+    TempDir dir_;
+    std::string extra_;
+    std::unique_ptr<Process> process_;
+    int port_ = 0;
+    double start_ms_ = 0;
+};
+
+}  // namespace ars::tests
