@@ -3,11 +3,10 @@
 #include "base/limits.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
-#include "runtime/models/ca_bundle.hpp"
 #include "runtime/models/resolver.hpp"
+#include "runtime/models/tls_context.hpp"
 
 #include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/ssl/context.hpp>
 #include <boost/asio/ssl/error.hpp>
 #include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/write.hpp>
@@ -16,10 +15,6 @@
 #include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http/error.hpp>
 #include <boost/beast/http/parser.hpp>
-#include <boost/beast/http/read.hpp>
-#include <boost/beast/ssl/ssl_stream.hpp>
-#include <openssl/ssl.h>
-#include <openssl/x509v3.h>
 
 #include <array>
 
@@ -42,7 +37,8 @@ using std::chrono::steady_clock;
 constexpr std::size_t kIdleConnections = 16;
 constexpr auto kIdleTime = std::chrono::seconds(30);  // below what servers and load balancers allow
 constexpr auto kDrainTime = std::chrono::milliseconds(50);
-constexpr std::size_t kHeadBytes = 64 * base::limits::kKiB;
+constexpr std::size_t kHeadBytes = 32 * base::limits::kKiB;
+constexpr std::size_t kReadBytes = 4 * base::limits::kKiB;  // held by every call that waits
 // A token costs about 250 bytes on the wire: what is far above any reply is not one.
 constexpr std::uint64_t kStreamBytes = 16 * base::limits::kModelReplyBytes;
 
@@ -93,7 +89,7 @@ struct Connection {
 
     beast::tcp_stream tcp;
     std::optional<asio::ssl::stream<beast::tcp_stream&>> tls;
-    beast::flat_buffer buffer{kHeadBytes};
+    beast::flat_buffer buffer{2 * kHeadBytes};
     steady_clock::time_point idle_since;
 };
 using ConnectionPtr = std::unique_ptr<Connection>;
@@ -130,29 +126,37 @@ base::Error read_error(const Endpoint& endpoint, error_code error) {
     return {ErrorKind::unavailable, "http_malformed", endpoint.text() + ": " + error.message()};
 }
 
-base::Task<error_code> read_head(Connection& link, Parser& parser) {
+// What is already buffered goes through the parser. Beast's own async_read_some is not used: it
+// reads on until the parser wants nothing more, and so holds back what has come of a stream.
+error_code parse_buffered(Connection& link, Parser& parser) {
     error_code error;
-    if (link.tls) {
-        std::tie(error, std::ignore) =
-            co_await http::async_read_header(*link.tls, link.buffer, parser, as_result());
-    } else {
-        std::tie(error, std::ignore) =
-            co_await http::async_read_header(link.tcp, link.buffer, parser, as_result());
+    if (link.buffer.size() > 0 && !parser.is_done()) {
+        link.buffer.consume(parser.put(link.buffer.data(), error));
     }
-    throw_if_aborted(error);
-    co_return error;
+    return error == http::error::need_more ? error_code() : error;
 }
 
-base::Task<error_code> read_more(Connection& link, Parser& parser) {
+// Reads once and parses. The end of the stream is fine where the answer is ended by it.
+base::Task<error_code> read_once(Connection& link, Parser& parser) {
+    if (link.buffer.size() + kReadBytes > link.buffer.max_size()) {
+        co_return http::error::buffer_overflow;
+    }
+    const auto space = link.buffer.prepare(kReadBytes);
     error_code error;
+    std::size_t count = 0;
     if (link.tls) {
-        std::tie(error, std::ignore) =
-            co_await http::async_read_some(*link.tls, link.buffer, parser, as_result());
+        std::tie(error, count) = co_await link.tls->async_read_some(space, as_result());
     } else {
-        std::tie(error, std::ignore) =
-            co_await http::async_read_some(link.tcp, link.buffer, parser, as_result());
+        std::tie(error, count) = co_await link.tcp.async_read_some(space, as_result());
     }
     throw_if_aborted(error);
+    link.buffer.commit(count);
+    const bool over = error == asio::error::eof || error == asio::ssl::error::stream_truncated;
+    if (over && parser.got_some() && !parser.is_done()) {
+        parser.put_eof(error);
+    } else if (!error) {
+        error = parse_buffered(link, parser);
+    }
     co_return error;
 }
 
@@ -186,7 +190,6 @@ struct HttpClient::Impl {
     Impl(asio::any_io_executor io, HttpSettings chosen)
         : executor(std::move(io)), settings(std::move(chosen)), resolver(executor) {}
 
-    base::Result<asio::ssl::context*> tls_context();
     base::Task<base::Result<ConnectionPtr>> connect(Deadline deadline);
     base::Task<base::Result<ConnectionPtr>> connect_to(tcp::endpoint address, Deadline deadline);
     base::Task<base::Result<void>> handshake(Connection& link, Deadline deadline);
@@ -205,6 +208,7 @@ struct HttpResponse::Impl {
     ConnectionPtr link;  // empty once the answer is over
     std::optional<Parser> parser;
     steady_clock::time_point sent_at;
+    error_code failure;  // met while the body was read
 
     // After the last byte: the connection can serve again, or is closed.
     void release() {
@@ -215,54 +219,23 @@ struct HttpResponse::Impl {
     }
 };
 
-// Made at the first https call: reading some hundred certificates has no place in the start of the
-// program.
-base::Result<asio::ssl::context*> HttpClient::Impl::tls_context() {
-    if (tls) {
-        return &*tls;
-    }
-    const auto bundle = find_ca_bundle(settings.ca_file);
-    if (!bundle) {
-        return std::unexpected(bundle.error());
-    }
-    ::OPENSSL_init_ssl(OPENSSL_INIT_NO_LOAD_CONFIG, nullptr);
-    asio::ssl::context context(asio::ssl::context::tls_client);
-    error_code error;
-    context.load_verify_file(*bundle, error);
-    if (error) {
-        return base::fail(
-            ErrorKind::unavailable,
-            "no_ca_bundle",
-            *bundle + " holds no usable certificates: " + error.message()
-        );
-    }
-    context.set_verify_mode(asio::ssl::verify_peer);
-    ::SSL_CTX_set_min_proto_version(context.native_handle(), TLS1_2_VERSION);
-    ::SSL_CTX_set_mode(context.native_handle(), SSL_MODE_RELEASE_BUFFERS);
-    tls.emplace(std::move(context));
-    return &*tls;
-}
-
+// The context is made at the first https call: reading some hundred certificates has no place in
+// the start of the program.
 base::Task<base::Result<void>> HttpClient::Impl::handshake(Connection& link, Deadline deadline) {
-    const auto context = tls_context();
-    if (!context) {
-        co_return std::unexpected(context.error());
+    if (!tls) {
+        auto made = make_tls_context(settings.ca_file);
+        if (!made) {
+            co_return std::unexpected(made.error());
+        }
+        tls.emplace(std::move(*made));
     }
-    link.tls.emplace(link.tcp, **context);
+    link.tls.emplace(link.tcp, *tls);
     SSL* session = link.tls->native_handle();
-    const std::string& host = settings.endpoint.host;
-    error_code literal;
-    asio::ip::make_address(host, literal);
-    bool named = false;
-    if (literal) {
-        named = ::SSL_set_tlsext_host_name(session, host.c_str()) == 1 &&
-                ::SSL_set1_host(session, host.c_str()) == 1;
-    } else {
-        named = ::X509_VERIFY_PARAM_set1_ip_asc(::SSL_get0_param(session), host.c_str()) == 1;
-    }
-    if (!named) {
+    if (!expect_host(session, settings.endpoint.host)) {
         co_return base::fail(
-            ErrorKind::internal, "tls_refused", "OpenSSL refuses the host name " + host
+            ErrorKind::internal,
+            "tls_refused",
+            "OpenSSL refuses the host name " + settings.endpoint.host
         );
     }
     link.tcp.expires_at(deadline.at);
@@ -275,13 +248,11 @@ base::Task<base::Result<void>> HttpClient::Impl::handshake(Connection& link, Dea
     if (!error) {
         co_return base::Result<void>();
     }
-    const long verdict = ::SSL_get_verify_result(session);
-    if (verdict != X509_V_OK) {
+    if (const std::string fault = certificate_fault(session); !fault.empty()) {
         co_return base::fail(
             ErrorKind::unavailable,
             "tls_refused",
-            settings.endpoint.text() + ": its certificate is not valid for this host: " +
-                ::X509_verify_cert_error_string(verdict) +
+            settings.endpoint.text() + ": its certificate is not valid for this host: " + fault +
                 "; a private authority belongs into ca_file or SSL_CERT_FILE"
         );
     }
@@ -385,7 +356,7 @@ base::Task<base::Result<std::unique_ptr<HttpResponse>>> exchange(
     }
     // After a failed write an answer may still be there: a provider that refuses early says why.
     auto impl = std::make_unique<HttpResponse::Impl>(
-        client, std::move(link), std::nullopt, steady_clock::now()
+        client, std::move(link), std::nullopt, steady_clock::now(), error_code()
     );
     impl->link->tcp.expires_at(
         deadline.earlier(Deadline::after(client.settings.first_byte_timeout)).at
@@ -394,7 +365,10 @@ base::Task<base::Result<std::unique_ptr<HttpResponse>>> exchange(
         impl->parser.emplace();
         impl->parser->header_limit(kHeadBytes);
         impl->parser->body_limit(kStreamBytes);
-        const error_code error = co_await read_head(*impl->link, *impl->parser);
+        error_code error = parse_buffered(*impl->link, *impl->parser);
+        while (!error && !impl->parser->is_header_done()) {
+            error = co_await read_once(*impl->link, *impl->parser);
+        }
         if (error) {
             answered = answered || impl->parser->got_some() || error == beast::error::timeout;
             co_return std::unexpected(
@@ -457,16 +431,17 @@ steady_clock::time_point HttpResponse::sent_at() const { return impl_->sent_at; 
 base::Task<base::Result<std::string>> HttpResponse::read(Deadline deadline) {
     Parser& parser = *impl_->parser;
     std::string& piece = parser.get().body();
-    while (impl_->link && piece.empty() && !parser.is_done()) {
+    error_code& failure = impl_->failure;
+    if (impl_->link && !failure) {
+        failure = parse_buffered(*impl_->link, parser);
+    }
+    while (impl_->link && !failure && piece.empty() && !parser.is_done()) {
         impl_->link->tcp.expires_at(deadline.at);
-        const error_code error = co_await read_more(*impl_->link, parser);
-        if (error && piece.empty()) {
-            impl_->link.reset();
-            co_return std::unexpected(read_error(impl_->client.settings.endpoint, error));
-        }
-        if (error) {
-            break;  // what came is handed over first; the next read meets the error again
-        }
+        failure = co_await read_once(*impl_->link, parser);
+    }
+    if (failure && piece.empty()) {  // what came before a failure is handed over first
+        impl_->link.reset();
+        co_return std::unexpected(read_error(impl_->client.settings.endpoint, failure));
     }
     if (parser.is_done()) {
         impl_->release();
