@@ -1,11 +1,37 @@
 // The test program is its own scope init, as the server is: it must say so before anything else
 // runs.
 #include "sandbox/scope.hpp"
+#include "tests/unit/sandbox/scope_fixture.hpp"
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <string_view>
+
+#include <unistd.h>
+
+namespace {
+
+// A server to be killed: holds a scope in which three processes sleep `seconds`, and says when they
+// do.
+void hold_a_scope(const std::string& seconds) {
+    using namespace ars::sandbox::testing;
+    Bench bench;
+    const std::string sleep = "sleep " + seconds;
+    auto command =
+        shell(sleep + " & setsid " + sleep + " & (" + sleep + " & ) ; echo up; exec " + sleep);
+    command.on_output = [](int, std::string_view) { (void)::write(1, "ready\n", 6); };
+    bench.command(std::move(command));
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
     ars::sandbox::become_scope_init_if_asked(argc, argv);
+    if (argc == 3 && std::string_view(argv[1]) == "hold-a-scope") {
+        hold_a_scope(argv[2]);
+        return 0;
+    }
     testing::InitGoogleTest(&argc, argv);
     return RUN_ALL_TESTS();
 }

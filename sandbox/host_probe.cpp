@@ -1,0 +1,317 @@
+#include "sandbox/host_probe.hpp"
+
+#include "base/fd.hpp"
+#include "sandbox/child_io.hpp"
+#include "sandbox/launcher.hpp"
+#include "sandbox/lock_down.hpp"
+
+#include <boost/json/array.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace ars::sandbox {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kProbeLimit = 1s;
+constexpr int kScopedLandlockAbi = 6;
+
+// A scope of the least that shows every primitive; nothing is run in it.
+ScopeSpec probe_spec() {
+    ScopeSpec spec;
+    const auto add = [&spec](fsmount::MountKind kind, const char* guest, const char* source) {
+        fsmount::Mount mount;
+        mount.kind = kind;
+        mount.guest = guest;
+        mount.source = source;
+        spec.mounts.mounts.push_back(std::move(mount));
+    };
+    add(fsmount::MountKind::bind, "/usr", "/usr");
+    add(fsmount::MountKind::proc, "/proc", "");
+    add(fsmount::MountKind::devpts, "/dev/pts", "");
+    add(fsmount::MountKind::device, "/dev/null", "/dev/null");
+    add(fsmount::MountKind::tmpfs, "/tmp", "");
+    return spec;
+}
+
+struct StepGroup {
+    const char* name;
+    const char* shows;
+    std::vector<const char*> steps;  // of scope_init, in their order
+};
+const std::vector<StepGroup>& step_groups() {
+    static const std::vector<StepGroup> groups{
+        {"user_namespace", "uid and gid maps written", {"user_namespace", "id_maps"}},
+        {"namespaces", "mount, pid, net, ipc, uts, cgroup", {"namespaces", "pid_namespace"}},
+        {"mounts",
+         "tmpfs, recursive read-only bind, devpts, pivot_root",
+         {"private_mounts", "open_sources", "new_root", "mounts", "pivot_root", "open_proc"}},
+        {"loopback", "lo is up in its own network", {"loopback", "hostname"}},
+        {"seccomp",
+         "filter attached under no_new_privs",
+         {"limits",
+          "capabilities",
+          "no_new_privileges",
+          "landlock",
+          "not_dumpable",
+          "die_with_server",
+          "seccomp"}},
+    };
+    return groups;
+}
+
+// "scope set-up failed at step mounts: ..." -> "mounts"
+std::string failed_step(const std::string& message) {
+    constexpr std::string_view kBefore = " at step ";
+    const std::size_t at = message.find(kBefore);
+    if (at == std::string::npos) {
+        return {};
+    }
+    const std::size_t start = at + kBefore.size();
+    return message.substr(start, message.find(':', start) - start);
+}
+
+// Everything before the failed step worked, the rest was not reached.
+void add_failed_steps(HostReport& report, const base::Error& error) {
+    const std::string step = failed_step(error.message);
+    bool failed = false;
+    for (const StepGroup& group : step_groups()) {
+        Probe probe;
+        probe.name = group.name;
+        const bool here =
+            !failed && (step.empty() || std::find(group.steps.begin(), group.steps.end(), step) !=
+                                            group.steps.end());
+        if (here) {
+            probe.error = error.sys_errno;
+            probe.detail = error.message;
+            probe.remedy = setup_remedy(step, error.sys_errno);
+        } else {
+            probe.works = !failed;
+            probe.detail = failed ? "not reached" : group.shows;
+        }
+        failed = failed || here;
+        report.probes.push_back(std::move(probe));
+    }
+}
+
+void add_scope(HostReport& report, const base::Result<LaunchedScope>& launched) {
+    if (!launched) {
+        report.tier = "none";
+        add_failed_steps(report, launched.error());
+        return;
+    }
+    report.tier = "namespaces";
+    report.proc = launched->fresh_proc ? "fresh" : "outer";
+    for (const StepGroup& group : step_groups()) {
+        report.probes.push_back({group.name, true, 0, group.shows, {}});
+    }
+    Probe proc;
+    proc.name = "fresh_proc";
+    proc.works = launched->fresh_proc;
+    if (proc.works) {
+        proc.detail = "each scope has its own /proc";
+    } else {
+        proc.error = EPERM;
+        proc.detail = "the engine masks parts of /proc, so scopes see the container's, read-only";
+        proc.remedy =
+            "--security-opt unmask=ALL (podman), or --security-opt systempaths=unconfined (docker)";
+    }
+    report.probes.push_back(std::move(proc));
+}
+
+Probe failing(const char* name, int error, std::string detail, std::string remedy) {
+    return {name, false, error, std::move(detail) + ": " + std::strerror(error), std::move(remedy)};
+}
+
+Probe probe_landlock() {
+    const int abi = landlock_abi();
+    if (abi < 0) {
+        return failing(
+            "landlock",
+            -abi,
+            "landlock_create_ruleset",
+            -abi == EOPNOTSUPP ? "boot the host with lsm=landlock,... "
+                               : "Linux 5.13 or newer with CONFIG_SECURITY_LANDLOCK"
+        );
+    }
+    Probe probe{"landlock", abi >= kScopedLandlockAbi, 0, "ABI " + std::to_string(abi), {}};
+    if (!probe.works) {
+        probe.remedy = "signals and abstract sockets are scoped from ABI 6 on (Linux 6.12)";
+    }
+    return probe;
+}
+
+Probe probe_io_uring() {
+    const int error = try_io_uring();
+    if (error != 0) {
+        return failing(
+            "io_uring",
+            error,
+            "io_uring_setup",
+            "not needed: epoll takes its place. To have it: a seccomp profile that allows "
+            "io_uring_*, and "
+            "sysctl kernel.io_uring_disabled=0"
+        );
+    }
+    return {"io_uring", true, 0, "a ring did one operation", {}};
+}
+
+Probe probe_openat2() {
+    open_how how{};
+    how.flags = O_PATH | O_CLOEXEC | O_DIRECTORY;
+    how.resolve = RESOLVE_BENEATH;
+    const base::Fd root(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
+    const base::Fd fd(static_cast<int>(::syscall(SYS_openat2, root.get(), "usr", &how, sizeof how))
+    );
+    if (!fd) {
+        return failing(
+            "openat2", errno, "openat2", "Linux 5.6, and a seccomp profile that knows it"
+        );
+    }
+    return {"openat2", true, 0, "RESOLVE_BENEATH", {}};
+}
+
+Probe probe_pidfd() {
+    const base::Fd fd(static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0)));
+    if (!fd) {
+        return failing(
+            "pidfd", errno, "pidfd_open", "Linux 5.3, and a seccomp profile that knows it"
+        );
+    }
+    return {"pidfd", true, 0, "pidfd_open", {}};
+}
+
+Probe probe_cgroup() {
+    constexpr const char* kRemedy =
+        "not needed: without it limits are rlimits. To have it: cgroup v2 with a delegated, "
+        "writable subtree";
+    const auto own = base::read_file("/proc/self/cgroup", 64 * 1024);
+    const std::size_t at = own ? own->find("0::") : std::string::npos;
+    if (at == std::string::npos) {
+        return failing("cgroup", ENOENT, "no cgroup v2 in /proc/self/cgroup", kRemedy);
+    }
+    const std::string path = own->substr(at + 3, own->find('\n', at) - at - 3);
+    for (const char* root : {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"}) {
+        const std::string base = std::string(root) + (path == "/" ? "" : path);
+        const auto controllers = base::read_file(base + "/cgroup.controllers", 4096);
+        if (!controllers) {
+            continue;
+        }
+        const std::string probe = base + "/ars-probe-" + std::to_string(::getpid());
+        if (::mkdir(probe.c_str(), 0755) != 0) {
+            return failing("cgroup", errno, "mkdir in " + base, kRemedy);
+        }
+        ::rmdir(probe.c_str());
+        const bool memory = controllers->find("memory") != std::string::npos;
+        return {
+            "cgroup",
+            memory,
+            memory ? 0 : ENOTSUP,
+            memory ? "delegated: " + base : "no memory controller in " + base,
+            memory ? "" : kRemedy
+        };
+    }
+    return failing("cgroup", ENOENT, "no cgroup v2 mount", kRemedy);
+}
+
+std::string padded(std::string text, std::size_t width) {
+    text.resize(std::max(width, text.size() + 1), ' ');
+    return text;
+}
+
+}  // namespace
+
+base::Task<HostReport> probe_host() {
+    HostReport report;
+    {
+        Launcher launcher;
+        auto launched = co_await launcher.launch(probe_spec(), base::Deadline::after(kProbeLimit));
+        add_scope(report, launched);
+        if (launched) {
+            launched->init.kill();
+            co_await launched->init.wait_end(base::Deadline::after(kProbeLimit));
+        }
+    }
+    report.probes.push_back(probe_landlock());
+    report.probes.push_back(probe_io_uring());
+    report.io_backend = report.probes.back().works ? "io_uring" : "epoll";
+    report.probes.push_back(probe_openat2());
+    report.probes.push_back(probe_pidfd());
+    report.probes.push_back(probe_cgroup());
+    if (report.tier == "none") {
+        report.not_promised.emplace_back("no tool runs on this host: the namespaces tier is needed"
+        );
+        co_return report;
+    }
+    if (report.proc == "outer") {
+        report.not_promised.emplace_back(
+            "tools can read argument lists, mounts and sockets of all processes of the container"
+        );
+    }
+    report.not_promised.emplace_back(
+        "memory of tools is not bounded by us: bound the container's memory"
+    );
+    co_return report;
+}
+
+boost::json::object HostReport::to_json() const {
+    boost::json::array list;
+    for (const Probe& probe : probes) {
+        boost::json::object entry{
+            {"name", probe.name}, {"works", probe.works}, {"detail", probe.detail}
+        };
+        if (probe.error != 0) {
+            entry["errno"] = probe.error;
+            entry["error"] = std::strerror(probe.error);
+        }
+        if (!probe.remedy.empty()) {
+            entry["remedy"] = probe.remedy;
+        }
+        list.push_back(std::move(entry));
+    }
+    boost::json::array gaps;
+    for (const std::string& gap : not_promised) {
+        gaps.push_back(boost::json::string(gap));
+    }
+    boost::json::object json{
+        {"tier", tier},
+        {"io_backend", io_backend},
+        {"probes", std::move(list)},
+        {"not_promised", std::move(gaps)}
+    };
+    if (!proc.empty()) {
+        json["proc"] = proc;
+    }
+    return json;
+}
+
+std::string HostReport::to_text() const {
+    std::string text;
+    for (const Probe& probe : probes) {
+        text +=
+            padded(probe.name, 16) + padded(probe.works ? "yes" : "no", 5) + probe.detail + "\n";
+        if (!probe.remedy.empty()) {
+            text += padded("", 21) + "-> " + probe.remedy + "\n";
+        }
+    }
+    text += "\n" + padded("tier", 16) + tier + "\n" + padded("child I/O", 16) + io_backend + "\n";
+    if (!proc.empty()) {
+        text += padded("proc", 16) + proc + "\n";
+    }
+    for (const std::string& gap : not_promised) {
+        text += padded("not promised", 16) + gap + "\n";
+    }
+    return text;
+}
+
+}  // namespace ars::sandbox

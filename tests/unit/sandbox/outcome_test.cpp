@@ -1,0 +1,47 @@
+#include "sandbox/outcome.hpp"
+
+#include <boost/json/serialize.hpp>
+#include <gtest/gtest.h>
+
+#include <cerrno>
+
+namespace ars::sandbox {
+namespace {
+
+TEST(Outcome, HasTheCodeAShellWouldGive) {
+    Outcome outcome;
+    EXPECT_EQ(outcome.shell_code(), 125);
+    outcome.setup_errno = ENOENT;
+    EXPECT_EQ(outcome.shell_code(), 127);
+    outcome.setup_errno = EACCES;
+    EXPECT_EQ(outcome.shell_code(), 126);
+    outcome.status = OutcomeStatus::exited;
+    outcome.exit_code = 3;
+    EXPECT_EQ(outcome.shell_code(), 3);
+    outcome.status = OutcomeStatus::signalled;
+    outcome.signal = 9;
+    EXPECT_EQ(outcome.shell_code(), 137);
+    outcome.status = OutcomeStatus::timed_out;
+    EXPECT_EQ(outcome.shell_code(), 124);
+}
+
+TEST(Outcome, JsonLeavesOutWhatDoesNotApply) {
+    Outcome outcome;
+    outcome.status = OutcomeStatus::exited;
+    outcome.out = "hi\n";
+    outcome.duration = base::milliseconds(4);
+    EXPECT_EQ(
+        boost::json::serialize(outcome.to_json()),
+        R"({"status":"exited","exit_code":0,"stdout":"hi\n","stderr":"","duration_ms":4})"
+    );
+    outcome.status = OutcomeStatus::signalled;
+    outcome.signal = 11;
+    outcome.background = {{7, "sleep 9"}};
+    const auto json = outcome.to_json();
+    EXPECT_FALSE(json.contains("exit_code"));
+    EXPECT_EQ(json.at("signal").as_int64(), 11);
+    EXPECT_EQ(json.at("background").as_array().size(), 1U);
+}
+
+}  // namespace
+}  // namespace ars::sandbox
