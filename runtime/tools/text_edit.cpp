@@ -166,8 +166,9 @@ base::Result<EditedText> apply_edit(std::string_view file, const TextEdit& edit)
     const std::size_t kept = edit.replace_all ? kNone : 1;
     for (Span span = find_match(file, 0, edit.old_text); span.begin != kNone;) {
         matches.push_back(span);
-        // Overlapping places count as places too when one must be chosen.
-        span = find_match(file, kept == 1 ? span.begin + 1 : span.end, edit.old_text);
+        // Overlapping places count as places too when one must be chosen; CR LF is one newline.
+        const std::size_t newline = file[span.begin] == '\r' && edit.old_text[0] == '\n' ? 2 : 1;
+        span = find_match(file, kept == 1 ? span.begin + newline : span.end, edit.old_text);
     }
     if (matches.empty()) {
         return no_match(file, edit.old_text);

@@ -101,6 +101,9 @@ class PageReader {
         if (reader_.error() != 0) {
             return std::unexpected(fsmount::file_error(shown_, reader_.error()));
         }
+        if (page.lines == 0) {
+            return behind_the_end(request_.offset);
+        }
         page.more = reader_.next().has_value();
         return page;
     }
@@ -144,6 +147,16 @@ class PageReader {
 
     [[nodiscard]] std::uint64_t number() const { return request_.offset + 1; }
 
+    [[nodiscard]] std::unexpected<base::Error> behind_the_end(std::uint64_t lines) const {
+        return base::fail(
+            ErrorKind::invalid,
+            "invalid_argument",
+            fmt::format(
+                "offset {} is behind the end: {} has {} lines", request_.offset, shown_, lines
+            )
+        );
+    }
+
     base::Result<void> skip() {
         for (std::uint64_t line = 0; line < request_.offset;) {
             const auto piece = reader_.next();
@@ -151,16 +164,7 @@ class PageReader {
                 if (reader_.error() != 0) {
                     return std::unexpected(fsmount::file_error(shown_, reader_.error()));
                 }
-                return base::fail(
-                    ErrorKind::invalid,
-                    "invalid_argument",
-                    fmt::format(
-                        "offset {} is behind the end: {} has {} lines",
-                        request_.offset,
-                        shown_,
-                        line
-                    )
-                );
+                return behind_the_end(line);
             }
             line += piece->ends_line ? 1 : 0;
             if (reader_.bytes_consumed() > kPageScanBytes || request_.deadline.passed()) {
