@@ -123,8 +123,9 @@ class Store {
     // `change` must own what it uses, do no I/O, and return base::Result<R> with R copyable. It
     // runs at most once, and what it captured is released before the caller goes on. An error
     // result, a full map or a full disk (codes "store_full", "disk_full") leave nothing of it
-    // behind. Not cancellable: it completes in the time of a commit, so that no caller is left in
-    // doubt.
+    // behind. More errors: "store_busy" (queue full), "store_failed", "internal" (`change` threw).
+    // Not cancellable: it completes in the time of a commit, so that no caller is left in doubt. A
+    // caller that is cancelled already gets operation_aborted at once, and nothing is queued.
     template <class R>
     base::Task<base::Result<R>> write(std::function<base::Result<R>(WriteTxn&)> change) {
         auto result = std::make_shared<std::optional<base::Result<R>>>();
