@@ -9,15 +9,15 @@
 #include "runtime/tools/result_cap.hpp"
 #include "sandbox/privileges.hpp"
 #include "sandbox/scope.hpp"
+#include "server/exec_workspace.hpp"
 #include "server/options.hpp"
-#include "server/temporary_workspace.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
-#include <boost/json/parser.hpp>
+#include <boost/json/stream_parser.hpp>
 #include <fmt/format.h>
 
 #include <csignal>
@@ -51,7 +51,7 @@ std::unique_ptr<tools::Tool> find_tool(const std::string& name, std::string& kno
 }
 
 base::Result<json::object> parse_arguments(const std::string& text) {
-    json::parser parser;
+    json::stream_parser parser;
     boost::system::error_code error;
     const std::size_t good = parser.write_some(text, error);
     if (!error && good == text.size()) {
@@ -173,28 +173,25 @@ int command_tool(const ToolOptions& options) {
     if (!arguments) {
         return complain(kExitUsage, arguments.error().message);
     }
-    std::shared_ptr<fsmount::Workspace> workspace;
-    if (!options.workspace.empty()) {
-        // While still root: a foreign owner needs an id-mapped mount.
-        auto opened = fsmount::open_external_workspace(options.workspace, options.allow_root_owner);
-        if (!opened) {
-            return complain(kExitUsage, opened.error().message);
-        }
-        workspace = std::move(*opened);
-    }
-    if (auto dropped = sandbox::drop_to_gem(); !dropped) {
-        return complain(kExitFailed, dropped.error().message);
-    }
     std::unique_ptr<TemporaryWorkspace> temporary;
-    if (workspace == nullptr) {
+    std::string directory = options.workspace;
+    if (directory.empty()) {
         auto made = TemporaryWorkspace::make();
         if (!made) {
             return complain(kExitFailed, made.error().message);
         }
         temporary = std::move(*made);
-        workspace = temporary->workspace();
+        directory = temporary->path();
     }
-    const auto result = run_tool(*tool, std::move(*arguments), workspace);
+    // While still root: a foreign owner needs an id-mapped mount.
+    const auto workspace = fsmount::open_external_workspace(directory, options.allow_root_owner);
+    if (!workspace) {
+        return complain(kExitUsage, workspace.error().message);
+    }
+    if (auto dropped = sandbox::drop_to_gem(); !dropped) {
+        return complain(kExitFailed, dropped.error().message);
+    }
+    const auto result = run_tool(*tool, std::move(*arguments), *workspace);
     if (!result) {
         return complain(kExitFailed, result.error().message);
     }
