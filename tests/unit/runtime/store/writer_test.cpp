@@ -67,6 +67,19 @@ class WriterTest : public StoreTest {
         results_[index].emplace(std::move(result));
     }
 
+    // Is cancelled in its sleep, and writes nevertheless.
+    Task<void> write_after_sleep(Change change, boost::system::error_code* code) {
+        try {
+            co_await base::sleep_until(base::Deadline::after(std::chrono::minutes(1)));
+        } catch (const boost::system::system_error&) {
+        }
+        try {
+            co_await store_->write<Seq>(std::move(change));
+        } catch (const boost::system::system_error& error) {
+            *code = error.code();
+        }
+    }
+
     asio::io_context io_{1};
     std::vector<std::optional<Result<Seq>>> results_;
     std::thread::id finished_on_;
@@ -266,6 +279,21 @@ TEST_F(WriterTest, AWriteUnderWayIsNotCancelled) {
     ASSERT_TRUE(results_[1]);
     EXPECT_TRUE(result(1));
     EXPECT_EQ(stored(1), 1U);
+}
+
+TEST_F(WriterTest, ACallerThatIsCancelledAlreadyWritesNothing) {
+    asio::cancellation_signal signal;
+    boost::system::error_code code;
+    asio::co_spawn(
+        io_,
+        write_after_sleep(adding(1, "x"), &code),
+        asio::bind_cancellation_slot(signal.slot(), asio::detached)
+    );
+    io_.poll();
+    signal.emit(asio::cancellation_type::terminal);
+    run_all();
+    EXPECT_EQ(code, asio::error::operation_aborted);
+    EXPECT_EQ(stored(1), 0U);
 }
 
 TEST_F(WriterTest, CapturesAreReleasedBeforeTheCallerGoesOn) {
