@@ -1,15 +1,16 @@
-// What a tool is: a name, a schema, a class of effect, and a call that always ends in a result text.
-// A tool never throws for what a model did wrong: the result says what to do instead.
+// What a tool is: a name, a schema, a class of effect, and a call that always ends in a result
+// text. A tool never throws for what a model did wrong: the result says what to do instead.
 #pragma once
-
-#include <boost/json/object.hpp>
-#include <cstdint>
-#include <optional>
-#include <string>
 
 #include "base/async.hpp"
 #include "base/deadline.hpp"
 #include "base/result.hpp"
+
+#include <boost/json/object.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
 
 namespace ars::tools {
 
@@ -41,7 +42,8 @@ struct ToolResult {
     return ToolResult{std::move(text), true, {}, {}};
 }
 
-class Environment;  // runtime/tools/environment.hpp: workspace and sandbox scope of the execution tree
+class Environment;  // runtime/tools/environment.hpp: workspace and sandbox scope of the execution
+                    // tree
 
 // Who calls: made by the run loop for each call, alive until the call returned.
 struct ToolContext {
@@ -52,8 +54,8 @@ struct ToolContext {
     std::uint64_t run_no = 0;
     std::uint32_t step = 0;
     std::uint32_t index = 0;
-    bool rerun = false;             // the call was open when the server died, and runs again
-    std::int64_t deadline_ms = 0;   // stored absolute deadline of a waiting tool; 0 = not set yet
+    bool rerun = false;            // the call was open when the server died, and runs again
+    std::int64_t deadline_ms = 0;  // stored absolute deadline of a waiting tool; 0 = not set yet
     base::Deadline deadline = base::Deadline::never();  // the run's own
     Environment* environment = nullptr;
 };
@@ -62,9 +64,11 @@ class Tool {
   public:
     virtual ~Tool() = default;
     [[nodiscard]] virtual const ToolSpec& spec() const = 0;
-    // `arguments` is an object; it is not yet checked against the schema. Throws operation_aborted when cancelled,
-    // after its processes are gone.
-    virtual base::Task<ToolResult> call(const ToolContext& context, boost::json::object arguments) = 0;
+    // `arguments` is an object; it is not yet checked against the schema. Throws operation_aborted
+    // when cancelled, after its processes are gone.
+    virtual base::Task<ToolResult> call(
+        const ToolContext& context, boost::json::object arguments
+    ) = 0;
 };
 
 }  // namespace ars::tools
