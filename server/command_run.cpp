@@ -93,18 +93,31 @@ base::Task<void> cancel_on_signal(Session* session, std::string run_id) {
     (void)co_await session->app.runs().cancel(session->user, std::move(run_id));
 }
 
-base::Task<void> serve_one(Session* session) {
-    const base::Result<void> ready = co_await session->app.runs().recover();
+base::Task<base::Result<runs::Submitted>> submit(Session* session) {
+    runs::RunService& runs = session->app.runs();
+    if (const auto ready = co_await runs.recover(); !ready) {
+        co_return std::unexpected(ready.error());
+    }
+    runs::NewThread new_thread;
+    new_thread.user = session->user;
+    new_thread.agent_slug = session->options.agent;
+    if (!session->options.workdir.empty()) {
+        new_thread.workdir_path = "";  // the given directory itself
+    }
+    const auto thread = co_await runs.create_thread(std::move(new_thread));
+    if (!thread) {
+        co_return std::unexpected(thread.error());
+    }
     runs::SubmitRun request;
     request.user = session->user;
     request.agent_slug = session->options.agent;
     request.query = session->options.prompt;
-    base::Result<runs::Submitted> submitted = std::unexpected(base::Error{});
-    if (ready) {
-        submitted = co_await session->app.runs().submit(std::move(request));
-    } else {
-        submitted = std::unexpected(ready.error());
-    }
+    request.thread_id = thread->id;
+    co_return co_await runs.submit(std::move(request));
+}
+
+base::Task<void> serve_one(Session* session) {
+    const base::Result<runs::Submitted> submitted = co_await submit(session);
     if (!submitted) {
         session->exit_code = fail_start(submitted.error());
         co_await session->app.shutdown();

@@ -29,6 +29,7 @@ RunSupervisor::RunSupervisor(const RunParts& parts, const ToolSet& tools)
       tools_(tools),
       roots_(parts.executor, parts.settings.max_concurrent),
       children_(parts.executor, parts.settings.max_children),
+      launched_(parts.executor),
       emptied_(parts.executor) {}
 
 RunSupervisor::~RunSupervisor() { assert(live_.empty() && "shutdown() comes before destruction"); }
@@ -40,6 +41,7 @@ void RunSupervisor::launch(store::RunRecord record, Slots::Place place, bool tak
     run->slot = std::move(place);
     run->taken_over = taken_over;
     live_.emplace(no, run);
+    launched_.notify_all();
     auto over = [this, run](std::exception_ptr error) {
         if (error) {
             parts_.log.error("run_boundary_threw", {{"run_id", run->record.id}});
@@ -262,9 +264,8 @@ base::Task<base::Result<store::RunRecord>> RunSupervisor::request_cancel(store::
 base::Task<bool> RunSupervisor::wait_change(store::RunNo run, base::Deadline deadline) {
     const LiveRunPtr live = find(run);
     if (!live) {
-        // Nobody serves it, so nothing changes until somebody resumes it.
-        co_await base::sleep_until(deadline);
-        co_return false;
+        // Nothing of it changes before it is launched: just committed and about to be, or at rest.
+        co_return co_await launched_.wait(deadline);
     }
     co_return co_await live->changed.wait(deadline);
 }

@@ -57,6 +57,7 @@ class RunSupervisor {
     Slots roots_;
     Slots children_;
     std::map<store::RunNo, LiveRunPtr> live_;
+    base::Notifier launched_;
     base::Notifier emptied_;
     bool shutting_down_ = false;
 };
