@@ -1,6 +1,7 @@
 #include "base/text.hpp"
 
 #include <cstdint>
+#include <cstring>
 
 namespace ars::base {
 
@@ -37,17 +38,36 @@ std::size_t sequence_length(std::string_view s) {
     return 0;
 }
 
+// How many bytes at the start of `s` are ASCII: eight at a time, since most output is nothing else.
+std::size_t ascii_length(std::string_view s) {
+    std::size_t n = 0;
+    while (n + 8 <= s.size()) {
+        std::uint64_t eight = 0;
+        std::memcpy(&eight, s.data() + n, 8);
+        if ((eight & 0x8080808080808080U) != 0) {
+            break;
+        }
+        n += 8;
+    }
+    while (n < s.size() && static_cast<std::uint8_t>(s[n]) < 0x80) {
+        ++n;
+    }
+    return n;
+}
+
 bool is_continuation(char c) { return (static_cast<std::uint8_t>(c) & 0xC0U) == 0x80U; }
 
 }  // namespace
 
 bool is_utf8(std::string_view bytes) {
+    bytes.remove_prefix(ascii_length(bytes));
     while (!bytes.empty()) {
         const std::size_t n = sequence_length(bytes);
         if (n == 0) {
             return false;
         }
         bytes.remove_prefix(n);
+        bytes.remove_prefix(ascii_length(bytes));
     }
     return true;
 }
@@ -56,6 +76,12 @@ CleanText to_utf8(std::string_view bytes) {
     CleanText out;
     out.text.reserve(bytes.size());
     while (!bytes.empty()) {
+        const std::size_t ascii = ascii_length(bytes);
+        out.text += bytes.substr(0, ascii);
+        bytes.remove_prefix(ascii);
+        if (bytes.empty()) {
+            break;
+        }
         const std::size_t n = sequence_length(bytes);
         if (n == 0) {
             out.text += kReplacement;

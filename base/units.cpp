@@ -71,15 +71,15 @@ std::string format_duration(std::chrono::milliseconds duration) {
     char out[64];
     if (ms < 1000) {
         std::snprintf(out, sizeof out, "%lld ms", static_cast<long long>(ms));
-    } else if (ms < 60'000) {
+    } else if (ms < 59'995) {  // above, two digits would round to 60.00 s
         std::snprintf(out, sizeof out, "%.2f s", static_cast<double>(ms) / 1000.0);
     } else {
         std::snprintf(
             out,
             sizeof out,
             "%lld m %lld s",
-            static_cast<long long>(ms / 60'000),
-            static_cast<long long>(ms / 1000 % 60)
+            static_cast<long long>((ms + 500) / 60'000),
+            static_cast<long long>((ms + 500) / 1000 % 60)
         );
     }
     return out;

@@ -59,6 +59,8 @@ TEST(FormatDuration, ChoosesTheUnitAPersonWould) {
     EXPECT_EQ(format_duration(999ms), "999 ms");
     EXPECT_EQ(format_duration(1000ms), "1.00 s");
     EXPECT_EQ(format_duration(1234ms), "1.23 s");
+    EXPECT_EQ(format_duration(59'994ms), "59.99 s");
+    EXPECT_EQ(format_duration(59'999ms), "1 m 0 s");
     EXPECT_EQ(format_duration(60s), "1 m 0 s");
     EXPECT_EQ(format_duration(125s), "2 m 5 s");
     EXPECT_EQ(format_duration(2h), "120 m 0 s");
