@@ -1,7 +1,9 @@
 // `ars serve`: from a configuration file to a listening server, and back down in order on SIGTERM.
 #include "base/clock.hpp"
+#include "sandbox/host_probe.hpp"
 #include "sandbox/privileges.hpp"
 #include "server/app.hpp"
+#include "server/config_files.hpp"
 #include "server/directories.hpp"
 #include "server/listener.hpp"
 #include "server/options.hpp"
@@ -36,20 +38,76 @@ base::Result<void> make_directories(const std::string& data_dir, const std::stri
     return {};
 }
 
-base::Task<void> stop_on_signal(App* app, Listener* listener) {
-    base::asio::signal_set signals(app->io(), SIGTERM, SIGINT);
-    co_await signals.async_wait(base::asio::use_awaitable);
-    app->log().info("stopping");
-    listener->stop(kStopGrace);
-    co_await app->shutdown();
+struct Serving {
+    Serving(App& the_app, Api& the_api, Listener& the_listener)
+        : app(the_app),
+          api(the_api),
+          listener(the_listener),
+          shut_down(the_app.io().get_executor()) {}
+
+    App& app;
+    Api& api;
+    Listener& listener;
+    base::Notifier shut_down;
+    bool stopping = false;
+    bool is_shut_down = false;
+    int exit_code = 0;
+};
+
+// No new connections and no new model calls from here on; streams and tools end.
+base::Task<void> stop(Serving* serving, int exit_code) {
+    if (serving->stopping) {
+        co_return;
+    }
+    serving->stopping = true;
+    serving->exit_code = exit_code;
+    serving->listener.stop(kStopGrace);
+    co_await serving->app.shutdown();
+    serving->is_shut_down = true;
+    serving->shut_down.notify_all();
 }
 
-base::Task<void> recover(App* app) {
-    const base::Result<void> recovered = co_await app->runs().recover();
-    if (!recovered) {
-        app->log().error("recovery_failed", {{"error", recovered.error().message}});
-        std::raise(SIGTERM);
+// What the host gives is found out by doing it, which takes longer than listening: health answers
+// meanwhile, runs are taken only after it.
+base::Task<void> begin(Serving* serving) {
+    const sandbox::HostReport report = co_await sandbox::probe_host();
+    const SandboxConfig& wanted = serving->app.config().config.sandbox;
+    if (report.tier == "none" || (wanted.require_fresh_proc && report.proc != "fresh")) {
+        std::fprintf(
+            stderr,
+            "%sars serve: this host gives less than sandbox.require%s asks for; the lines marked "
+            "-> "
+            "say what helps\n",
+            report.to_text().c_str(),
+            report.tier == "none" ? "" : "_fresh_proc"
+        );
+        co_await stop(serving, kExitUsage);
+        co_return;
     }
+    serving->api.sandbox_tier = report.tier;
+    const base::Result<void> recovered = co_await serving->app.runs().recover();
+    if (!recovered) {
+        std::fprintf(
+            stderr, "ars serve: runs can't be taken over: %s\n", recovered.error().message.c_str()
+        );
+        co_await stop(serving, 1);
+    }
+}
+
+base::Task<void> serve_until_stopped(Serving* serving) {
+    co_await serving->listener.serve();
+    while (!serving->is_shut_down) {
+        co_await serving->shut_down.wait(base::Deadline::never()
+        );  // the tools' kill limits bound it
+    }
+    serving->app.io().stop();
+}
+
+base::Task<void> stop_on_signal(Serving* serving) {
+    base::asio::signal_set signals(serving->app.io(), SIGTERM, SIGINT);
+    co_await signals.async_wait(base::asio::use_awaitable);
+    serving->app.log().info("stopping");
+    co_await stop(serving, 0);
 }
 
 }  // namespace
@@ -68,10 +126,10 @@ int command_serve(const ServeOptions& options) {
     if (!address) {
         return fail_start(address.error());
     }
+    const std::string data = options.data.empty() ? std::string() : absolute_path(options.data);
     AppOptions app_options;
-    app_options.data_dir = options.data.empty() ? config.config.data_dir : options.data;
-    app_options.users_dir =
-        options.data.empty() ? config.config.mounts.users : options.data + "/users";
+    app_options.data_dir = data.empty() ? config.config.data_dir : data;
+    app_options.users_dir = data.empty() ? config.config.mounts.users : data + "/users";
     if (auto made = make_directories(app_options.data_dir, app_options.users_dir); !made) {
         return fail_start(made.error());
     }
@@ -98,7 +156,7 @@ int command_serve(const ServeOptions& options) {
         app.log(),
         stats,
         ARS_VERSION,
-        "namespaces",
+        "probing",
         base::now_ms(),
         HttpLimits{},
     };
@@ -116,13 +174,17 @@ int command_serve(const ServeOptions& options) {
          {"child_io", app.sandbox().backend()},
          {"pid", ::getpid()}}
     );
-    base::asio::co_spawn(app.io(), recover(&app), [](std::exception_ptr) {});
-    base::asio::co_spawn(app.io(), stop_on_signal(&app, listener->get()), [](std::exception_ptr) {
-    });
-    base::asio::co_spawn(app.io(), (*listener)->serve(), [](std::exception_ptr) {});
+    Serving serving(app, api, **listener);
+    for (auto part : {&begin, &stop_on_signal, &serve_until_stopped}) {
+        base::asio::co_spawn(app.io(), part(&serving), [](std::exception_ptr error) {
+            if (error) {
+                std::rethrow_exception(error);
+            }
+        });
+    }
     app.io().run();
     app.log().info("stopped");
-    return 0;
+    return serving.exit_code;
 }
 
 }  // namespace ars::server

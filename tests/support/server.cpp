@@ -65,6 +65,7 @@ void Server::start(std::map<std::string, std::string> environment) {
     );
     const auto until = begun + std::chrono::seconds(10);
     port_ = 0;
+    start_ms_ = 0;
     while (std::chrono::steady_clock::now() < until && process_->running()) {
         std::istringstream lines(log());
         for (std::string line; port_ == 0 && std::getline(lines, line);) {
@@ -74,7 +75,8 @@ void Server::start(std::map<std::string, std::string> environment) {
                 port_ = static_cast<int>(entry.as_object().at("port").as_int64());
             }
         }
-        if (port_ != 0 && http(port_, "GET", "/api/system/health").status == 200) {
+        if (port_ != 0 && start_ms_ == 0 &&
+            http(port_, "GET", "/api/system/health").status == 200) {
             start_ms_ =
                 std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begun)
                     .count();

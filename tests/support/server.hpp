@@ -21,7 +21,7 @@ class Server {
     // Added to the default appliance.yaml.
     void add_settings(const std::string& yaml) { extra_ += yaml; }
 
-    // Returns when health answers; throws with the server's log when it does not within ten
+    // Returns when the server takes runs; throws with the server's log when it does not within ten
     // seconds.
     void start(std::map<std::string, std::string> environment = {});
     // SIGKILL.
