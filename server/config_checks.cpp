@@ -160,6 +160,9 @@ std::string key_digest(const ApiKeyConfig& key, const FieldPlace& place) {
     if (key.sha256) {
         return *key.sha256;
     }
+    if (!key.key_env && !key.key_file) {
+        return {};  // reported by check_api_keys
+    }
     std::string secret;
     const FieldPlace at = place.at(key.key_env ? "key_env" : "key_file");
     if (key.key_env) {
@@ -172,7 +175,7 @@ std::string key_digest(const ApiKeyConfig& key, const FieldPlace& place) {
             return {};
         }
         secret = base::trim(*value);
-    } else if (key.key_file) {
+    } else {
         auto text = read_secret(*key.key_file);
         if (!text) {
             at.fault(text.error().message);
