@@ -224,7 +224,7 @@ base::Task<bool> HttpSession::fill() {
         );
         send_now();
     }
-    if (ec || size == 0) {
+    if (expired_ || ec || size == 0) {
         co_return false;
     }
     end_ += size;
@@ -360,7 +360,9 @@ base::Task<void> HttpSession::stream(HttpResponse response) {
         co_await send_rest();
     }
     std::vector<char>().swap(in_);
-    base::TaskGroup group(co_await asio::this_coro::executor);
+    const auto executor = co_await asio::this_coro::executor;
+    base::TaskGroup sender(executor);
+    base::TaskGroup watcher(executor);
     struct Streaming {
         HttpSession& session;
         Streaming(HttpSession& owner, base::TaskGroup& tasks) : session(owner) {
@@ -373,17 +375,30 @@ base::Task<void> HttpSession::stream(HttpResponse response) {
             session.streaming_ = nullptr;
             --session.stats_.streams;
         }
-    } streaming(*this, group);
+    } streaming(*this, sender);
     if (stopping_) {
         co_return;
     }
-    group.spawn(send_stream(*response.stream, group));
-    group.spawn(watch_peer(group));
-    co_await group.join();
+    // Two groups, because a task must not cancel the group that it is in: co_spawn of Boost 1.81
+    // terminates when a coroutine that never waited ends cancelled.
+    sender.spawn(send_stream(*response.stream));
+    watcher.spawn(watch_peer(sender));
+    std::exception_ptr error;
+    try {
+        co_await sender.join();
+    } catch (...) {
+        error = std::current_exception();
+    }
+    co_await base::shield_from_cancellation();
+    watcher.cancel_all();
+    co_await watcher.join();
+    if (error) {
+        std::rethrow_exception(error);
+    }
     in_.resize(kSmallBuffer);
 }
 
-base::Task<void> HttpSession::send_stream(StreamBody& body, base::TaskGroup& group) {
+base::Task<void> HttpSession::send_stream(StreamBody& body) {
     bool complete = false;
     try {
         co_await body.run(*this);
@@ -395,19 +410,21 @@ base::Task<void> HttpSession::send_stream(StreamBody& body, base::TaskGroup& gro
     } catch (const std::exception& error) {
         log_.error("http_stream_failure", {{"path", request_.path()}, {"reason", error.what()}});
     }
-    if (complete && chunked_) {
-        out_ += "0\r\n\r\n";
-        try {
-            send_now();
-        } catch (const boost::system::system_error&) {
-            // The reader left at the last moment.
-        }
+    if (!complete || !chunked_) {
+        co_return;
     }
-    group.cancel_all();
+    out_ += "0\r\n\r\n";
+    try {
+        if (!send_now() && !stopping_) {
+            co_await send_rest();
+        }
+    } catch (const boost::system::system_error&) {
+        // The reader left at the last moment.
+    }
 }
 
 // A reader that leaves is noticed at once, not only at the next write.
-base::Task<void> HttpSession::watch_peer(base::TaskGroup& group) {
+base::Task<void> HttpSession::watch_peer(base::TaskGroup& sender) {
     for (;;) {
         error_code ec;
         co_await socket_.async_wait(
@@ -425,7 +442,7 @@ base::Task<void> HttpSession::watch_peer(base::TaskGroup& group) {
         if (!ec && size > 0) {
             co_return;  // a pipelined request: never answered, the stream closes the connection
         }
-        group.cancel_all();
+        sender.cancel_all();
         co_return;
     }
 }

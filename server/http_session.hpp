@@ -66,8 +66,8 @@ class HttpSession final : private StreamWriter {
     base::Task<void> linger();
 
     base::Task<void> stream(HttpResponse response);
-    base::Task<void> send_stream(StreamBody& body, base::TaskGroup& group);
-    base::Task<void> watch_peer(base::TaskGroup& group);
+    base::Task<void> send_stream(StreamBody& body);
+    base::Task<void> watch_peer(base::TaskGroup& sender);
     base::Task<void> write(std::string_view bytes) override;
 
     base::asio::ip::tcp::socket socket_;

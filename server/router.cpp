@@ -1,5 +1,6 @@
 #include "server/router.hpp"
 
+#include "base/text.hpp"
 #include "server/api.hpp"
 #include "server/http_error.hpp"
 
@@ -23,6 +24,9 @@ struct Router::Node {
 };
 
 namespace {
+
+// Longer values name nothing: ids are at most 200 bytes, and keys of the store end at 511.
+constexpr std::size_t kNameBytes = 200;
 
 // Takes the next segment off "/a/b": "a", leaving "/b".
 std::string_view next_segment(std::string_view& path) {
@@ -111,7 +115,7 @@ const Router::Node* Router::find(HttpRequest& request) const {
             continue;
         }
         auto value = node->name ? percent_decode(segment, false) : std::nullopt;
-        if (!value || value->empty()) {
+        if (!value || value->empty() || value->size() > kNameBytes || !base::is_utf8(*value)) {
             return nullptr;
         }
         request.params.push_back(std::move(*value));

@@ -15,6 +15,7 @@ namespace {
 
 // One write to one reader: what a slow reader may hold in memory, give or take one event.
 constexpr std::size_t kSliceBytes = 64 * base::limits::kKiB;
+constexpr std::size_t kFirstBatch = 16;   // events of the first read, before their size is known
 constexpr std::size_t kKeptBytes = 1024;  // of the buffer of a stream that waits
 constexpr std::string_view kEndEvent = "end";
 
@@ -34,8 +35,15 @@ void append_quoted(std::string& out, std::string_view text) {
 
 // A frame ends at a line break, and JSON allows them only between tokens.
 void append_one_line(std::string& out, std::string_view json) {
-    for (const char c : json) {
-        out += c == '\n' || c == '\r' ? ' ' : c;
+    const std::size_t start = out.size();
+    out += json;
+    if (json.find_first_of("\r\n") != std::string_view::npos) {
+        std::replace_if(
+            out.begin() + static_cast<std::ptrdiff_t>(start),
+            out.end(),
+            [](char c) { return c == '\n' || c == '\r'; },
+            ' '
+        );
     }
 }
 
@@ -99,7 +107,7 @@ void append_event_frame(
 }
 
 RunEventStream::RunEventStream(Api& api, store::RunRecord run, store::EventId after)
-    : api_(api), run_(std::move(run)), cursor_(after), batch_(base::limits::kSseBatch) {}
+    : api_(api), run_(std::move(run)), cursor_(after), batch_(kFirstBatch) {}
 
 base::Task<void> RunEventStream::run(StreamWriter& writer) {
     std::string out;
@@ -160,9 +168,7 @@ bool RunEventStream::gather_from(const store::ReadTxn& txn, std::string& out) {
     }
     // Large events: read fewer at a time, so that what does not fit into a slice is not decoded
     // twice.
-    batch_ = taken < events.size()
-                 ? taken
-                 : std::min(std::max(batch_ * 2, batch_), base::limits::kSseBatch);
+    batch_ = taken < events.size() ? taken : std::min(batch_ * 2, base::limits::kSseBatch);
     if (!events.empty()) {
         return false;
     }
