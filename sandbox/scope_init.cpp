@@ -255,7 +255,9 @@ void run_steps(std::span<const Step> steps, Setup& setup) {
 
 [[noreturn]] void run_scope_init() {
     ::umask(022);
-    ::prctl(PR_SET_NAME, "ars-init", 0, 0, 0);  // started by descriptor number, which would be its name in ps
+    ::prctl(
+        PR_SET_NAME, "ars-init", 0, 0, 0
+    );  // started by descriptor number, which would be its name in ps
     ::syscall(SYS_close_range, static_cast<unsigned>(kControlFd + 1), ~0U, 0);
     ::fcntl(kControlFd, F_SETFD, FD_CLOEXEC);
     Setup setup;

@@ -39,6 +39,7 @@ struct Session {
     sandbox::Policy policy;
     std::unique_ptr<sandbox::Sandbox> sandbox;
     LineReader lines{STDIN_FILENO};
+    bool interrupted = false;
     int exit_code = 0;
 };
 
@@ -169,8 +170,9 @@ base::Task<void> exec_batch(Session& session) {
     try {
         co_await exec_lines(session, offload);
     } catch (const boost::system::system_error&) {
-        session.exit_code = 128 + SIGINT;
+        session.interrupted = true;
     }
+    session.exit_code = session.interrupted ? 128 + SIGINT : 0;
     co_await base::shield_from_cancellation();
     co_await session.sandbox->close();
 }
@@ -181,6 +183,7 @@ void drive(Session& session, asio::io_context& io) {
     asio::signal_set signals(io, SIGINT, SIGTERM);
     signals.async_wait([&cancel, &session](const boost::system::error_code& error, int) {
         if (!error) {
+            session.interrupted = true;
             session.lines.stop();
             cancel.emit(asio::cancellation_type::terminal);
         }
@@ -234,10 +237,12 @@ int command_exec(const ExecOptions& options) {
     if (!sandbox) {
         return fail_setup(sandbox.error().message);
     }
-    Session session{.options = options,
-                    .workspace = *workspace,
-                    .policy = *policy,
-                    .sandbox = std::move(*sandbox)};
+    Session session{
+        .options = options,
+        .workspace = *workspace,
+        .policy = *policy,
+        .sandbox = std::move(*sandbox)
+    };
     drive(session, io);
     return session.exit_code;
 }

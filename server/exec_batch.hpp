@@ -35,7 +35,8 @@ class LineReader {
         bool too_long = false;
     };
     [[nodiscard]] Line next();
-    // From another thread: next() then returns the end soon, whether or not the descriptor has more.
+    // From another thread: next() then returns the end soon, whether or not the descriptor has
+    // more.
     void stop() { stopped_ = true; }
 
   private:
