@@ -10,6 +10,7 @@
 #include <boost/json/value.hpp>
 
 #include <algorithm>
+#include <unordered_set>
 #include <vector>
 
 namespace ars::models {
@@ -120,22 +121,34 @@ class MessageWriter {
             add_reasoning(message, entry);
         }
         json::array calls(storage_);
+        std::vector<std::string> ids;
         for (const ToolCall& call : message.tool_calls) {
+            ids.push_back(unique_id(call.id, at));
             json::object function(storage_);
             function["name"] = clean(call.name, storage_);
             function["arguments"] = wire_arguments(call.arguments);
             json::object one(storage_);
-            one["id"] = wire_call_id(call.id);
+            one["id"] = ids.back();
             one["type"] = "function";
             one["function"] = std::move(function);
             calls.push_back(std::move(one));
         }
         entry["tool_calls"] = std::move(calls);
         out_.push_back(std::move(entry));
-        return write_results(at);
+        return write_results(at, ids);
     }
 
-    base::Result<void> write_results(std::size_t at) {
+    // Models that call their calls call_0 in every turn are understood by their own provider only.
+    std::string unique_id(const std::string& id, std::size_t at) {
+        std::string wire = wire_call_id(id);
+        for (std::size_t again = 0; !seen_ids_.insert(wire).second; ++again) {
+            wire = wire_call_id(id + ":" + std::to_string(at) + ":" + std::to_string(again));
+        }
+        return wire;
+    }
+
+    // `ids`: what the calls of message `at` are named on the wire.
+    base::Result<void> write_results(std::size_t at, const std::vector<std::string>& ids) {
         std::vector<std::size_t> results;
         for (std::size_t i = at + 1; i < messages_.size(); ++i) {
             if (messages_[i].role == Role::assistant) {
@@ -145,7 +158,8 @@ class MessageWriter {
                 results.push_back(i);
             }
         }
-        for (const ToolCall& call : messages_[at].tool_calls) {
+        for (std::size_t n = 0; n < ids.size(); ++n) {
+            const ToolCall& call = messages_[at].tool_calls[n];
             const auto found = std::ranges::find_if(results, [&](std::size_t i) {
                 return messages_[i].tool_call_id == call.id;
             });
@@ -154,7 +168,7 @@ class MessageWriter {
             }
             json::object entry(storage_);
             entry["role"] = "tool";
-            entry["tool_call_id"] = wire_call_id(call.id);
+            entry["tool_call_id"] = ids[n];
             const std::string& content = messages_[*found].content;
             entry["content"] = clean(content.empty() ? "(empty result)" : content, storage_);
             out_.push_back(std::move(entry));
@@ -172,6 +186,7 @@ class MessageWriter {
     const ChatOptions& options_;
     json::storage_ptr storage_;
     json::array out_;
+    std::unordered_set<std::string> seen_ids_;
     std::vector<bool> written_;  // results that went out behind their calls
 };
 
@@ -245,15 +260,15 @@ json::object normalized_schema(const json::object& schema) {
             out[key] = normalized_keyword(key, value);
         }
     }
+    // Looked up before anything is added: that moves the members.
     const json::value* type = out.if_contains("type");
-    if (type != nullptr && type->is_string()) {
-        if (type->get_string() == "object" && !out.contains("properties")) {
-            out["properties"] = json::object();
-        }
-        if (type->get_string() == "array" && !out.contains("items") &&
-            !out.contains("prefixItems")) {
-            out["items"] = json::object();
-        }
+    const bool object = type != nullptr && *type == "object";
+    const bool array = type != nullptr && *type == "array";
+    if (object && !out.contains("properties")) {
+        out["properties"] = json::object();
+    }
+    if (array && !out.contains("items") && !out.contains("prefixItems")) {
+        out["items"] = json::object();
     }
     return out;
 }

@@ -22,9 +22,9 @@ struct ChatOptions {
     std::uint32_t max_output_tokens = 0;  // 0: not sent
 };
 
-// The JSON body. Tool results come out right after their assistant message, in call order. Error
-// code "history_unpaired" when a call lacks its one result: the history is broken and no provider
-// would take it.
+// The JSON body. Tool results come out right after their assistant message, in call order, and call
+// ids that repeat are made unique. Error code "history_unpaired" when a call lacks its one result:
+// the history is broken and no provider would take it.
 [[nodiscard]] base::Result<std::string> chat_request_body(
     const ModelRequest& request, const ChatOptions& options
 );

@@ -1,22 +1,23 @@
-// One step of a model: a prompt goes in, text and tool calls come out, streamed. Providers implement
-// ModelClient; nobody above knows which wire format they speak.
+// One step of a model: a prompt goes in, text and tool calls come out, streamed. Providers
+// implement ModelClient; nobody above knows which wire format they speak.
 #pragma once
 
+#include "base/async.hpp"
+#include "base/result.hpp"
+
 #include <boost/json/object.hpp>
+
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "base/async.hpp"
-#include "base/result.hpp"
 
 namespace ars::models {
 
 enum class Role : std::uint8_t { system, user, assistant, tool };
 
 struct ToolCall {
-    std::string id;         // the provider's; may be empty or repeat. In a request: what we send it
+    std::string id;  // the provider's; may be empty or repeat. In a request: what we send it
     std::string name;
     std::string arguments;  // as written by the model; "" means {}
 };
@@ -38,7 +39,8 @@ struct ToolSchema {
 
 struct ModelRequest {
     std::string model;  // the part of the spec after the provider: "gpt-x"
-    std::vector<Message> messages;  // the system prompt first; every tool call has exactly one result
+    // The system prompt first; every tool call has exactly one result.
+    std::vector<Message> messages;
     std::vector<ToolSchema> tools;
     std::string agent_slug;  // for the scripted provider, never sent
     base::Deadline deadline = base::Deadline::never();
@@ -71,9 +73,9 @@ class DeltaSink {
 class ModelClient {
   public:
     virtual ~ModelClient() = default;
-    // Errors: code "model_rejected" (4xx, final), "model_rate_limited" and "model_unavailable" (retries used
-    // up), "model_timeout", "model_protocol" (unreadable reply), "model_context_overflow". Retries inside.
-    // Throws operation_aborted when cancelled.
+    // Errors: code "model_rejected" (4xx, final), "model_rate_limited" and "model_unavailable"
+    // (retries used up), "model_timeout", "model_protocol" (unreadable reply),
+    // "model_context_overflow". Retries inside. Throws operation_aborted when cancelled.
     virtual base::Task<base::Result<ModelReply>> complete(
         const ModelRequest& request, DeltaSink& sink
     ) = 0;

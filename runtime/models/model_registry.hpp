@@ -1,13 +1,14 @@
-// Which providers there are. A model spec is "<provider>:<model>"; it is valid when the provider is declared.
+// Which providers there are. A model spec is "<provider>:<model>"; it is valid when the provider is
+// declared.
 #pragma once
+
+#include "base/result.hpp"
+#include "runtime/models/model_client.hpp"
 
 #include <map>
 #include <memory>
 #include <string>
 #include <string_view>
-
-#include "base/result.hpp"
-#include "runtime/models/model_client.hpp"
 
 namespace ars::models {
 

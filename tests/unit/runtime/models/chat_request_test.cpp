@@ -137,6 +137,26 @@ TEST(ChatRequest, S48_MakesCallIdsThatEveryProviderTakes) {
     EXPECT_EQ(wire_call_id(std::string(41, 'x')).size(), 37U);
 }
 
+TEST(ChatRequest, S48_TellsRepeatedAndEmptyIdsApart) {
+    const auto messages = messages_of(
+        {user("go"),
+         calling({{"call_0", "f", "{}"}}),
+         result("call_0", "1"),
+         calling({{"call_0", "f", "{}"}, {"", "g", "{}"}, {"", "g", "{}"}}),
+         result("", "3"),
+         result("call_0", "2"),
+         result("", "4")}
+    );
+    ASSERT_EQ(messages.size(), 7U);
+    EXPECT_EQ(messages[1].at("tool_calls").at(0).at("id"), "call_0");
+    std::vector<std::string> contents;
+    for (std::size_t i = 0; i < 3; ++i) {
+        EXPECT_EQ(messages[3].at("tool_calls").at(i).at("id"), messages[4 + i].at("tool_call_id"));
+        contents.emplace_back(messages[4 + i].at("content").as_string());
+    }
+    EXPECT_THAT(contents, ElementsAre("2", "3", "4"));
+}
+
 TEST(ChatRequest, S55_ReplaysReasoningByPolicy) {
     std::vector<Message> history{
         user("go"), says("t", "plain"), user("on"), calling({{"a", "f", "{}"}}), result("a", "1")
