@@ -1,14 +1,15 @@
 // What an agent is: a row of the one agents table, for main agents and sub-agents alike.
 #pragma once
 
+#include "base/limits.hpp"
+
 #include <boost/json/object.hpp>
+
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "base/limits.hpp"
 
 namespace ars::agents {
 
@@ -38,9 +39,13 @@ struct ShareConfig {
 };
 enum class Permission : std::uint8_t { none, read, manage };
 
-enum class ApprovalMode : std::uint8_t { ask, always_trust };  // "default" and "always_trust" in files
+enum class ApprovalMode : std::uint8_t {
+    ask,
+    always_trust
+};  // "default" and "always_trust" in files
 
-// config_json.context. An absent list means "all accessible", an empty one "none" (for subagents: all visible).
+// config_json.context. An absent list means "all accessible", an empty one "none" (for subagents:
+// all visible).
 struct AgentContext {
     std::string system_prompt;
     std::string model;  // spec; "" = the appliance's default

@@ -1,14 +1,14 @@
 // Every agent of the appliance, and who may see which.
 #pragma once
 
+#include "base/document.hpp"
+#include "base/result.hpp"
+#include "runtime/agents/agent.hpp"
+
 #include <map>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "base/document.hpp"
-#include "base/result.hpp"
-#include "runtime/agents/agent.hpp"
 
 namespace ars::agents {
 
@@ -17,7 +17,8 @@ namespace ars::agents {
 
 class AgentTable {
   public:
-    // Starts with the built-ins (default-chatbot, general-purpose), which a file of the same slug replaces.
+    // Starts with the built-ins (default-chatbot, general-purpose), which a file of the same slug
+    // replaces.
     AgentTable();
     // Refuses a slug that another file already took.
     [[nodiscard]] base::Result<void> add(Agent agent);
@@ -26,21 +27,23 @@ class AgentTable {
     [[nodiscard]] const Agent* find(std::string_view slug, const User& user) const;
     // Visible agents, the default first, then by slug. Sub-agents only when asked for.
     [[nodiscard]] std::vector<const Agent*> list(const User& user, bool include_subagents) const;
-    // The sub-agents that a main agent with this context may call for this user, ordered by name: all visible ones when
-    // the list is missing, empty or blank; else those listed (trimmed, first-seen order, invisible ones dropped).
+    // The sub-agents that a main agent with this context may call for this user, ordered by name:
+    // all visible ones when the list is missing, empty or blank; else those listed (trimmed,
+    // first-seen order, invisible ones dropped).
     [[nodiscard]] std::vector<const Agent*> allowed_subagents(
         const AgentContext& context, const User& user
     ) const;
 
-    // Every agent by slug, whoever may see it. For checks at start-up, never for an answer to a user.
+    // Every agent by slug, whoever may see it. For checks at start-up, never for an answer to a
+    // user.
     [[nodiscard]] std::vector<const Agent*> all() const;
 
   private:
     std::map<std::string, Agent, std::less<>> agents_;
 };
 
-// Reads one agent file: every fault of it at once, with file, line, key and remedy. `known_tools`, `known_policies` and
-// `known_providers` are what names may refer to.
+// Reads one agent file: every fault of it at once, with file, line, key and remedy. `known_tools`,
+// `known_policies` and `known_providers` are what names may refer to.
 struct KnownNames {
     std::vector<std::string> tools;
     std::vector<std::string> providers;
@@ -51,7 +54,9 @@ struct AgentFile {
     std::vector<base::Fault> faults;  // agent is usable only when empty
     base::Document document;
 };
-[[nodiscard]] base::Result<AgentFile> load_agent_file(const std::string& path, const KnownNames& known);
+[[nodiscard]] base::Result<AgentFile> load_agent_file(
+    const std::string& path, const KnownNames& known
+);
 
 // The same field table for a context stored in a run's snapshot.
 [[nodiscard]] base::Result<AgentContext> parse_context(const boost::json::object& context);
