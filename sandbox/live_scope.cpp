@@ -231,7 +231,7 @@ base::Task<bool> LiveScope::run_to_end(RunningPtr running, base::milliseconds ti
         }
     }
     co_await drain(running);
-    if (!running->empty && alive_) {
+    if (!running->empty && alive()) {
         co_await list_background(running);
     }
     co_return true;
@@ -312,8 +312,8 @@ Outcome LiveScope::outcome_of(Running& running) const {
 base::Task<Outcome> LiveScope::run(Command command) {
     const auto self = shared_from_this();  // release() may drop the last other reference meanwhile
     Outcome outcome;
-    if (!alive_ || command.argv.empty() || commands_.size() >= limits::kCommandsPerScope) {
-        outcome.detail = !alive_                ? "the sandbox is gone"
+    if (!alive() || command.argv.empty() || commands_.size() >= limits::kCommandsPerScope) {
+        outcome.detail = !alive()               ? "the sandbox is gone"
                          : command.argv.empty() ? "the command is empty"
                                                 : "too many commands run in this sandbox";
         co_return outcome;

@@ -28,7 +28,7 @@ class LiveScope final : public Scope, public std::enable_shared_from_this<LiveSc
     void listen();
 
     [[nodiscard]] std::uint64_t generation() const override { return generation_; }
-    [[nodiscard]] bool alive() const override { return alive_; }
+    [[nodiscard]] bool alive() const override { return alive_ && !closing_; }
     base::Task<Outcome> run(Command command) override;
     base::Task<void> close() override;
 

@@ -21,7 +21,7 @@ class CommandRun : public ::testing::TestWithParam<IoBackend> {
     int others() {
         const Outcome outcome = bench.sh(
             "n=0; for s in /proc/[0-9]*/stat; do read -r p c st pp rest < $s; "
-            "[ $p = 1 ] || [ $p = $$ ] || [ $p = $PPID ] || [ \"$st\" = Z ] || n=$((n+1)); done; "
+            "[ \"$c\" = '(ars-init)' ] || [ $p = $$ ] || [ \"$st\" = Z ] || n=$((n+1)); done; "
             "echo $n"
         );
         return std::atoi(outcome.out.c_str());
@@ -52,7 +52,13 @@ TEST_P(CommandRun, C01_BackgroundChildDoesNotHoldTheCallAndIsListed) {
     EXPECT_EQ(outcome.background[0].command, "sleep 1000");
     // The pid is the one that the next command sees and may end.
     const std::string pid = std::to_string(outcome.background[0].pid);
-    EXPECT_EQ(bench.sh("cat /proc/" + pid + "/comm; kill " + pid).out, "sleep\n");
+    EXPECT_EQ(
+        bench
+            .sh("cat /proc/" + pid + "/comm; kill " + pid + "; while [ -e /proc/" + pid +
+                " ]; do sleep 0.01; done")
+            .out,
+        "sleep\n"
+    );
     EXPECT_EQ(others(), 0);
 }
 
