@@ -2,6 +2,7 @@
 
 #include "fsmount/host_tables.hpp"
 #include "fsmount/layout.hpp"
+#include "fsmount/user_names.hpp"
 
 #include <climits>
 
@@ -88,6 +89,7 @@ class Planner {
         hide_configured();
         hide_foreign_mounts();
         hide_sockets();
+        name_gem();
         add_private_places();
         if (auto home = add_home(); !home) {
             return std::unexpected(home.error());
@@ -222,6 +224,24 @@ class Planner {
         hide(real_path(options_.users_dir));
         for (const std::string& path : options_.hidden) {
             hide(real_path(path));
+        }
+    }
+
+    // Tools are gem, whatever the image calls 1000 or not: whoami, git and ssh ask these files.
+    void name_gem() {
+        const auto text = [](const char* path) {
+            return base::read_file(path, base::limits::kMiB).value_or("");
+        };
+        cover_with_text("/etc/passwd", passwd_with_gem(text("/etc/passwd")));
+        cover_with_text("/etc/group", group_with_gem(text("/etc/group")));
+    }
+
+    void cover_with_text(const std::string& path, std::string text) {
+        struct stat status{};
+        if (::lstat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) &&
+            std::ranges::find(shown_, "/etc") != shown_.end() &&
+            std::ranges::find(hidden_, path) == hidden_.end()) {
+            add(MountKind::text_file, path, std::move(text));
         }
     }
 

@@ -24,6 +24,7 @@ enum class MountKind : std::uint8_t {
     symlink,         // target at `source`
     hide_file,       // /dev/null over it
     hide_directory,  // an empty read-only tmpfs over it
+    text_file,       // a read-only file with the content `source` over a file that exists
 };
 
 struct Mount {

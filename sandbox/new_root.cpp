@@ -217,6 +217,42 @@ base::Result<void> hide(int root, const Mount& mount) {
     return move_here(cover.get(), target.get(), mount.guest);
 }
 
+// The text lies in the root's own tmpfs under a name that is gone before anybody could see it: the
+// mount keeps the file.
+base::Result<void> cover_with_text(int root, const Mount& mount) {
+    const base::Fd target = open_in_root(root, mount.guest, O_PATH);
+    if (!target) {
+        return errno == ENOENT ? base::Result<void>{} : fail_step("open " + mount.guest);
+    }
+    constexpr const char* kName = ".text";
+    const base::Fd file(
+        ::openat(root, kName, O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0444)
+    );
+    if (!file || ::fchmod(file.get(), 0444) != 0) {
+        return fail_step("create the text of " + mount.guest);
+    }
+    if (auto written = base::write_all(file.get(), mount.source); !written) {
+        return written;
+    }
+    const base::Fd cover(::open_tree(root, kName, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC));
+    if (!cover) {
+        return fail_step("open_tree of the text of " + mount.guest);
+    }
+    constexpr unsigned kAttributes =
+        MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC;
+    if (auto sealed = set_attributes(cover.get(), kAttributes, false); !sealed) {
+        return sealed;
+    }
+    if (auto moved = move_here(cover.get(), target.get(), mount.guest); !moved) {
+        return moved;
+    }
+    // Only now: what has no name can't be mounted.
+    if (::unlinkat(root, kName, 0) != 0) {
+        return fail_step("unlink the text of " + mount.guest);
+    }
+    return {};
+}
+
 base::Result<base::Fd> new_filesystem_of(const Mount& mount) {
     const unsigned attributes = attributes_of(mount);
     if (mount.kind == MountKind::devpts) {
@@ -326,6 +362,8 @@ base::Result<void> NewRoot::mount_one(const Mount& mount, base::Fd& source) {
         case MountKind::hide_file:
         case MountKind::hide_directory:
             return hide(root, mount);
+        case MountKind::text_file:
+            return cover_with_text(root, mount);
         case MountKind::tmpfs:
         case MountKind::devpts:
             // The root itself is made by attach().

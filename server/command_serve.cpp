@@ -67,9 +67,8 @@ base::Task<void> stop(Serving* serving, int exit_code) {
     serving->shut_down.notify_all();
 }
 
-// What the host gives is found out by doing it, which takes longer than listening: health answers
-// meanwhile, runs are taken only after it.
-base::Task<void> begin(Serving* serving) {
+// What the host gives is found out by doing it. 0, or the exit code with the reason on stderr.
+base::Task<int> make_ready(Serving* serving) {
     const sandbox::HostReport report = co_await sandbox::probe_host();
     const SandboxConfig& wanted = serving->app.config().config.sandbox;
     if (report.tier == "none" || (wanted.require_fresh_proc && report.proc != "fresh")) {
@@ -81,8 +80,7 @@ base::Task<void> begin(Serving* serving) {
             report.to_text().c_str(),
             report.tier == "none" ? "" : "_fresh_proc"
         );
-        co_await stop(serving, kExitUsage);
-        co_return;
+        co_return kExitUsage;
     }
     serving->api.sandbox_tier = report.tier;
     const base::Result<void> recovered = co_await serving->app.runs().recover();
@@ -90,11 +88,16 @@ base::Task<void> begin(Serving* serving) {
         std::fprintf(
             stderr, "ars serve: runs can't be taken over: %s\n", recovered.error().message.c_str()
         );
-        co_await stop(serving, 1);
+        co_return 1;
     }
+    co_return 0;
 }
 
 base::Task<void> serve_until_stopped(Serving* serving) {
+    // The port is open already: who connects before everything is ready waits these milliseconds.
+    if (const int code = co_await make_ready(serving); code != 0) {
+        co_await stop(serving, code);
+    }
     co_await serving->listener.serve();
     while (!serving->is_shut_down) {
         co_await serving->shut_down.wait(base::Deadline::never()
@@ -175,7 +178,7 @@ int command_serve(const ServeOptions& options) {
          {"pid", ::getpid()}}
     );
     Serving serving(app, api, **listener);
-    for (auto part : {&begin, &stop_on_signal, &serve_until_stopped}) {
+    for (auto part : {&serve_until_stopped, &stop_on_signal}) {
         base::asio::co_spawn(app.io(), part(&serving), [](std::exception_ptr error) {
             if (error) {
                 std::rethrow_exception(error);

@@ -1,9 +1,10 @@
 // `ars version`: what a bug report needs to name.
+#include "server/options.hpp"
+
 #include <boost/version.hpp>
-#include <cstdio>
 #include <openssl/crypto.h>
 
-#include "server/options.hpp"
+#include <cstdio>
 
 namespace ars::server {
 

@@ -46,6 +46,15 @@ ToolResult write_file(const BlockingCall& call, const Arguments& arguments) {
     if (call.rerun && already_written(call, arguments)) {
         return {fmt::format("{} was already written.", path->text()), false, facts, {}};
     }
+    if (call.rerun && call.paths.stat(arguments.file_path)) {
+        // Not ours to replace blindly: somebody may have written after the interrupted call did.
+        return tool_error(fmt::format(
+            "The server was restarted while this call was running, and {} now holds something "
+            "else. "
+            "Look at it before you write it again.",
+            path->text()
+        ));
+    }
     const auto written =
         call.paths.write_file(arguments.file_path, arguments.content, {arguments.overwrite, {}});
     if (!written && written.error().code == "already_exists") {
@@ -79,7 +88,8 @@ std::unique_ptr<Tool> make_write_file_tool() {
             "existing file is "
             "refused unless `overwrite` is true; to change a part of one use edit_file.",
             {},
-            Effect::effect
+            // Only because a rerun compares first.
+            Effect::idempotent
         },
         fields(),
         write_file

@@ -28,6 +28,16 @@ config_json:
     modle: "demo:scripted"
 )";
 
+constexpr const char* kGoodAgent = R"(slug: main
+name: Main
+backend_id: ChatbotAgent
+)";
+
+constexpr const char* kScript = R"(agent: somebody-else
+turns:
+  - text: "not for you"
+)";
+
 TEST(CommandLine, CheckOfTheShippedConfigurationIsFine) {
     const Finished done =
         run({ars_binary(), "check", "--config", source_directory() + "/configs/appliance.yaml"});
@@ -59,6 +69,8 @@ TEST(CommandLine, AMissingConfigurationIsExitTwo) {
 TEST(CommandLine, WithoutKeysOnlyLoopbackIsServed) {
     const TempDir dir;
     const std::string config = dir.write("appliance.yaml", kAppliance);
+    dir.write("agents/main.yaml", kGoodAgent);
+    dir.write("scripts/other.yaml", kScript);
     const Finished done =
         run({ars_binary(), "serve", "--config", config, "--listen", "0.0.0.0:0"},
             {},
@@ -82,10 +94,9 @@ TEST(CommandLine, VersionNamesTheCompiler) {
 }
 
 TEST(CommandLine, ToolRunsABuiltInToolAsAnAgentWould) {
-    const Finished good =
-        run({ars_binary(), "tool", "execute", R"({"command": "echo $((40 + 2))"}) "});
-        EXPECT_EQ(good.exit_code, 0)
-        << good.err;
+    const std::string arguments = "{\"command\": \"echo $((40 + 2))\"}";
+    const Finished good = run({ars_binary(), "tool", "execute", arguments});
+    EXPECT_EQ(good.exit_code, 0) << good.err;
     EXPECT_NE(good.out.find("42"), std::string::npos);
     const Finished missing =
         run({ars_binary(), "tool", "read_file", R"({"file_path": "nothing.txt"})"});
@@ -104,7 +115,8 @@ TEST(CommandLine, DoctorNamesTierAndBackend) {
 TEST(CommandLine, AFailedRunIsExitOne) {
     const TempDir dir;
     const std::string config = dir.write("appliance.yaml", kAppliance);
-    dir.write("scripts/other.yaml", "agent: somebody-else\nturns:\n  - text: \"not for you\"\n");
+    dir.write("agents/main.yaml", kGoodAgent);
+    dir.write("scripts/other.yaml", kScript);
     const TempDir state;
     const Finished done =
         run({ars_binary(), "run", "default-chatbot", "hello", "--config", config},

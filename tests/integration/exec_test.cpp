@@ -55,7 +55,7 @@ TEST(Exec, EndsAtItsTimeLimitAndLeavesNothingAlive) {
 
 TEST(Exec, TellsMissingFromNotExecutable) {
     EXPECT_EQ(exec({"--", "no-such-program"}).exit_code, 127);
-    EXPECT_EQ(exec({"--", "/etc/hostname"}).exit_code, 126);
+    EXPECT_EQ(exec({"--", "/etc/passwd"}).exit_code, 126);
     EXPECT_EQ(exec({"--", "/etc"}).exit_code, 126);
 }
 

@@ -77,11 +77,11 @@ TEST(S8Restart, AParentWithTwoChildrenIsTakenOverAndFinishes) {
         "      - {id: s2, tool: subagent_start, args: {subagent_slug: helper, description: "
         "\"number two\"}}\n"
         "  - tool_calls:\n"
-        "      - {id: a1, tool: subagent_await, args: {run_id: \"{{s1.run_id}}\"}}\n"
-        "      - {id: a2, tool: subagent_await, args: {run_id: \"{{s2.run_id}}\"}}\n"
+        "      - {id: a1, tool: subagent_await, args: {run_id: \"{{s1.json.run_id}}\"}}\n"
+        "      - {id: a2, tool: subagent_await, args: {run_id: \"{{s2.json.run_id}}\"}}\n"
         "  - tool_calls: [{id: t, tool: task, args: {subagent_slug: helper, description: \"number "
         "three\"}}]\n"
-        "  - text: \"{{a1.result.output}} | {{a2.result.output}} | {{t}}\"\n"
+        "  - text: \"{{a1.json.result.output}} | {{a2.json.result.output}} | {{t}}\"\n"
     );
     server.write(
         "scripts/helper.yaml",

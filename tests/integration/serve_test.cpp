@@ -94,6 +94,7 @@ TEST(S29Cancel, StopsTheRunAndItsProcessesAndClosesTheCall) {
 
 TEST(S32Cancel, OfAnUnknownRunIs404) {
     Server server;
+    server.write("scripts/echo.yaml", kEcho);
     server.start();
     EXPECT_EQ(http(server.port(), "POST", "/api/agent/runs/nope/cancel").status, 404);
 }
@@ -105,9 +106,9 @@ TEST(Serve, KeysDecideWhoSeesWhat) {
         "users: [{uid: alice, role: user, department: a}, {uid: bob, role: user, department: b}]\n"
         "api_keys: [{name: a, uid: alice, key_env: KEY_A}, {name: b, uid: bob, key_env: KEY_B}]\n"
     );
-    server.start({{"KEY_A", "alice-secret-key"}, {"KEY_B", "bob-secret-key"}});
-    const Headers alice{{"Authorization", "Bearer alice-secret-key"}};
-    const Headers bob{{"Authorization", "Bearer bob-secret-key"}};
+    server.start({{"KEY_A", "alice-has-a-secret-key"}, {"KEY_B", "bob-has-a-secret-key"}});
+    const Headers alice{{"Authorization", "Bearer alice-has-a-secret-key"}};
+    const Headers bob{{"Authorization", "Bearer bob-has-a-secret-key"}};
     EXPECT_EQ(http(server.port(), "GET", "/api/agent").status, 401);
     EXPECT_EQ(
         http(server.port(), "GET", "/api/agent", {}, {{"Authorization", "Bearer x"}}).status, 401
@@ -142,7 +143,12 @@ TEST(Serve, TheServersEnvironmentIsNotTheTools) {
 
 TEST(S5Accepted, RunsSurviveAKillRightAfterTheAnswer) {
     Server server;
-    server.write("scripts/echo.yaml", kEcho);
+    server.write(
+        "scripts/echo.yaml",
+        "agent: main\nturns:\n"
+        "  - tool_calls: [{id: say, tool: execute, args: {command: \"echo hello\"}}]\n"
+        "  - text: \"{{say}}\"\n"
+    );
     server.start();
     std::vector<std::string> ids;
     for (int i = 0; i < 5; ++i) {

@@ -29,6 +29,8 @@ class Execute : public ToolsTest {
             return sandbox::ScopeSpec{{}, std::move(*plan), "ars"};
         });
         if (const auto scope = run(environment_->scope()); !scope) {
+            ASSERT_EQ(scope.error().message.find("step mounts"), std::string::npos)
+                << "the plan can't be carried out: " << scope.error().message;
             GTEST_SKIP() << "no namespaces tier on this host: " << scope.error().message;
         }
     }
@@ -112,6 +114,17 @@ TEST_F(Execute, SeesOnlyTheDesignedTree) {
     EXPECT_THAT(write.text, HasSubstr("ok\n"));
     EXPECT_THAT(sh("cat /etc/shadow; wc -c < /etc/shadow").text, HasSubstr("[exit code "));
     EXPECT_THAT(sh("cat /etc/shadow").text, Not(HasSubstr("root:")));
+}
+
+TEST_F(Execute, ToolsAreGemByNumberAndByName) {
+    const auto result = sh("id; echo ~gem; ls -A / | grep -c text");
+    EXPECT_THAT(
+        result.text, HasSubstr("uid=1000(gem) gid=1000(gem) groups=1000(gem)\n/home/gem\n0\n")
+    );
+    EXPECT_THAT(
+        sh("chmod u+w /etc/passwd; echo x >> /etc/passwd").text, HasSubstr("Read-only file system")
+    );
+    EXPECT_THAT(sh("tail -1 /etc/passwd").text, StartsWith("gem:x:1000:1000:"));
 }
 
 TEST_F(Execute, C102ShellAndFileToolAgreeAboutLinks) {
