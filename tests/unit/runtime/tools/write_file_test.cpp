@@ -30,6 +30,17 @@ TEST_F(WriteFile, AnExistingFileIsKeptUnlessOverwriteIsSaid) {
     EXPECT_EQ(get(work("f")), "");
 }
 
+TEST_F(WriteFile, ARerunThatFindsOtherBytesReplacesNothing) {
+    const ToolResult first = call("write_file", R"({"file_path": "r.txt", "content": "mine"})");
+    ASSERT_FALSE(first.is_error) << first.text;
+    const ToolResult again = call(
+        "write_file", R"({"file_path": "r.txt", "content": "yours", "overwrite": true})", true
+    );
+    EXPECT_TRUE(again.is_error);
+    const ToolResult seen = call("read_file", R"({"file_path": "r.txt"})");
+    EXPECT_NE(seen.text.find("mine"), std::string::npos) << seen.text;
+}
+
 TEST_F(WriteFile, ARerunThatFindsItsOwnBytesHasSucceeded) {
     put(work("f"), "same");
     EXPECT_FALSE(call("write_file", R"({"file_path": "f", "content": "same"})", true).is_error);
