@@ -49,7 +49,7 @@ AgentTable::AgentTable() {
     for (const Agent& agent : std::initializer_list<Agent>{
              built_in(
                  kDefaultAgent,
-                 "Assistant",
+                 "Default chatbot",
                  kChatbotBackend,
                  "Answers questions and works on files with every tool and sub-agent at hand."
              ),

@@ -28,6 +28,7 @@ void write_end(
     run.error_message = end.error_message;
     if (cancelled) {
         run.output_message = 0;
+        run.error_message = "the run was cancelled";
     }
     run.finished_ms = base::now_ms();
     for (store::MessageRecord& message : synthetic_results) {
