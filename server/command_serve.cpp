@@ -67,7 +67,8 @@ base::Task<void> stop(Serving* serving, int exit_code) {
     serving->shut_down.notify_all();
 }
 
-// What the host gives is found out by doing it. 0, or the exit code with the reason on stderr.
+// What the host gives is found out by doing it, while health already answers and submissions wait.
+// 0, or the exit code with the reason on stderr.
 base::Task<int> make_ready(Serving* serving) {
     const sandbox::HostReport report = co_await sandbox::probe_host();
     const SandboxConfig& wanted = serving->app.config().config.sandbox;
@@ -93,11 +94,13 @@ base::Task<int> make_ready(Serving* serving) {
     co_return 0;
 }
 
-base::Task<void> serve_until_stopped(Serving* serving) {
-    // The port is open already: who connects before everything is ready waits these milliseconds.
+base::Task<void> begin(Serving* serving) {
     if (const int code = co_await make_ready(serving); code != 0) {
         co_await stop(serving, code);
     }
+}
+
+base::Task<void> serve_until_stopped(Serving* serving) {
     co_await serving->listener.serve();
     while (!serving->is_shut_down) {
         co_await serving->shut_down.wait(base::Deadline::never()
@@ -178,7 +181,7 @@ int command_serve(const ServeOptions& options) {
          {"pid", ::getpid()}}
     );
     Serving serving(app, api, **listener);
-    for (auto part : {&serve_until_stopped, &stop_on_signal}) {
+    for (auto part : {&begin, &serve_until_stopped, &stop_on_signal}) {
         base::asio::co_spawn(app.io(), part(&serving), [](std::exception_ptr error) {
             if (error) {
                 std::rethrow_exception(error);

@@ -13,6 +13,10 @@ using base::fail;
 
 namespace {
 
+using namespace std::chrono_literals;
+
+constexpr auto kBootWait = 10s;  // probing the host and the first transaction, on a busy machine
+
 std::unexpected<base::Error> run_missing(const std::string& id) {
     return fail(ErrorKind::not_found, "run_not_found", fmt::format("no run \"{}\"", id));
 }
@@ -20,28 +24,45 @@ std::unexpected<base::Error> run_missing(const std::string& id) {
 }  // namespace
 
 RunService::RunService(RunParts parts)
-    : parts_(std::move(parts)), supervisor_(parts_, tools_), child_runs_(parts_, supervisor_) {}
+    : parts_(std::move(parts)),
+      supervisor_(parts_, tools_),
+      child_runs_(parts_, supervisor_),
+      begun_(parts_.executor) {}
+
+base::Task<bool> RunService::wait_until_accepting() {
+    if (!accepting_ && !stopping_) {
+        co_await begun_.wait(base::Deadline::after(kBootWait));
+    }
+    co_return accepting_;
+}
 
 base::Task<base::Result<void>> RunService::recover() {
     base::Result<std::vector<store::RunRecord>> open = co_await take_over_open_runs(parts_);
     if (!open) {
         co_return std::unexpected(open.error());
     }
+    if (stopping_) {
+        co_return base::Result<void>();  // stopped while it began: the next boot serves them
+    }
     for (store::RunRecord& run : *open) {
         const bool taken_over = run.attempt > 1;
         supervisor_.launch(std::move(run), {}, taken_over);
     }
-    accepting_ = true;
+    accepting_ = !stopping_;
+    begun_.notify_all();
     co_return base::Result<void>();
 }
 
 base::Task<void> RunService::shutdown() {
     accepting_ = false;
+    stopping_ = true;
+    begun_.notify_all();
     co_await supervisor_.shutdown();
 }
 
 base::Task<base::Result<Submitted>> RunService::submit(SubmitRun request) {
-    if (!accepting_) {
+    const bool accepting = co_await wait_until_accepting();
+    if (!accepting) {
         co_return fail(
             ErrorKind::unavailable, "not_accepting", "the server is starting or stopping; try again"
         );

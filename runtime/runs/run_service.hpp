@@ -40,11 +40,16 @@ class RunService final : public RunManager {
     [[nodiscard]] bool accepting() const override { return accepting_; }
 
   private:
+    // Boot takes milliseconds: who comes during it waits instead of being refused.
+    base::Task<bool> wait_until_accepting();
+
     RunParts parts_;
     ToolSet tools_;
     RunSupervisor supervisor_;
     ChildRunService child_runs_;
+    base::Notifier begun_;
     bool accepting_ = false;
+    bool stopping_ = false;
 };
 
 }  // namespace ars::runs
