@@ -87,16 +87,6 @@ const base::Fields<RunArguments>& await_fields() {
     return fields;
 }
 
-// A decoded argument struct, or the tool error that tells the model what to mend.
-template <class T>
-base::Result<T> decode(const base::Fields<T>& fields, const json::object& arguments) {
-    T out;
-    if (const auto faults = fields.decode(arguments, out); !faults.empty()) {
-        return std::unexpected(base::faults_error("bad_arguments", faults));
-    }
-    return out;
-}
-
 std::string text_of(const json::object& object, std::string_view key) {
     const json::value* value = object.if_contains(key);
     return value != nullptr && value->is_string() ? std::string(value->get_string())
@@ -140,40 +130,62 @@ ToolResult json_result(const ToolContext& context, const json::object& answer, b
     return result;
 }
 
-class SubagentTool : public Tool {
+// One of the five: arguments decoded by their table, then `serve`, whose errors become the result's
+// text.
+template <class Arguments>
+class SubagentTool final : public Tool {
   public:
-    SubagentTool(ToolSpec spec, ChildRuns& children)
-        : spec_(std::move(spec)), children_(children) {}
+    using Serve = base::Task<base::Result<ToolResult>> (*)(
+        ChildRuns& children, const ToolContext& context, Arguments arguments
+    );
+
+    SubagentTool(
+        ToolSpec spec, const base::Fields<Arguments>& fields, Serve serve, ChildRuns& children
+    )
+        : spec_(std::move(spec)), fields_(fields), serve_(serve), children_(children) {
+        spec_.parameters = fields.schema();
+    }
+
     [[nodiscard]] const ToolSpec& spec() const override { return spec_; }
-
-  protected:
-    [[nodiscard]] ChildRuns& children() const { return children_; }
-
-  private:
-    ToolSpec spec_;
-    ChildRuns& children_;
-};
-
-class StartTool final : public SubagentTool {
-  public:
-    using SubagentTool::SubagentTool;
 
     base::Task<ToolResult> call(const ToolContext& context, json::object arguments) override {
         accept_alias(arguments);
-        const auto decoded = decode(start_fields(), arguments);
-        if (!decoded) {
-            co_return tool_error(decoded.error().message);
+        Arguments decoded;
+        if (const auto faults = fields_.decode(arguments, decoded); !faults.empty()) {
+            co_return tool_error(base::faults_error("bad_arguments", faults).message);
         }
-        StartChild request{
-            decoded->subagent_slug, decoded->description, decoded->thread_id.value_or("")
-        };
-        const auto answer = co_await children().start(context, std::move(request));
-        if (!answer) {
-            co_return tool_error(answer.error().message);
+        base::Result<ToolResult> result = co_await serve_(children_, context, std::move(decoded));
+        if (!result) {
+            co_return tool_error(result.error().message);
         }
-        co_return json_result(context, *answer, true);
+        co_return std::move(*result);
     }
+
+  private:
+    ToolSpec spec_;
+    const base::Fields<Arguments>& fields_;
+    Serve serve_;
+    ChildRuns& children_;
 };
+
+base::Task<base::Result<json::object>> start_child(
+    ChildRuns& children, const ToolContext& context, StartArguments arguments
+) {
+    StartChild request{
+        arguments.subagent_slug, arguments.description, arguments.thread_id.value_or("")
+    };
+    co_return co_await children.start(context, std::move(request));
+}
+
+base::Task<base::Result<ToolResult>> start(
+    ChildRuns& children, const ToolContext& context, StartArguments arguments
+) {
+    const auto answer = co_await start_child(children, context, std::move(arguments));
+    if (!answer) {
+        co_return std::unexpected(answer.error());
+    }
+    co_return json_result(context, *answer, true);
+}
 
 // `task`'s answer for the model: the child's thread id, then its last words or what went wrong.
 std::string task_text(const json::object& answer) {
@@ -202,149 +214,124 @@ std::string task_text(const json::object& answer) {
     return text + "The sub-agent finished without a text. Look at its files, or ask it again.";
 }
 
-class TaskTool final : public SubagentTool {
-  public:
-    using SubagentTool::SubagentTool;
-
-    base::Task<ToolResult> call(const ToolContext& context, json::object arguments) override {
-        accept_alias(arguments);
-        const auto decoded = decode(start_fields(), arguments);
-        if (!decoded) {
-            co_return tool_error(decoded.error().message);
-        }
-        StartChild request{
-            decoded->subagent_slug, decoded->description, decoded->thread_id.value_or("")
-        };
-        const auto started = co_await children().start(context, std::move(request));
-        if (!started) {
-            co_return tool_error(started.error().message);
-        }
-        if (text_of(*started, "status") == "busy") {
-            co_return json_result(context, *started, true);
-        }
-        const std::string run_id = text_of(*started, "run_id");
-        const auto answer = co_await children().await(context, run_id, base::limits::kAwaitLimit);
-        if (!answer) {
-            co_return tool_error(answer.error().message);
-        }
-        ToolResult result = json_result(context, *answer, false);
-        result.text = task_text(*answer);
-        result.is_error = text_of(*answer, "status") == "failed";
-        json::object& entry = result.state["subagent_runs"].as_array().front().as_object();
-        entry["id"] = context.call_id;
-        entry["subagent_name"] = text_of(*started, "subagent_name");
-        co_return result;
+base::Task<base::Result<ToolResult>> task(
+    ChildRuns& children, const ToolContext& context, StartArguments arguments
+) {
+    const auto started = co_await start_child(children, context, std::move(arguments));
+    if (!started) {
+        co_return std::unexpected(started.error());
     }
-};
-
-class StatusTool final : public SubagentTool {
-  public:
-    using SubagentTool::SubagentTool;
-
-    base::Task<ToolResult> call(const ToolContext& context, json::object arguments) override {
-        const auto decoded = decode(run_fields(), arguments);
-        if (!decoded) {
-            co_return tool_error(decoded.error().message);
-        }
-        const auto answer = co_await children().status(context, decoded->run_id);
-        if (!answer) {
-            co_return tool_error(answer.error().message);
-        }
-        co_return json_result(context, *answer, false);
+    if (text_of(*started, "status") == "busy") {
+        co_return json_result(context, *started, true);
     }
-};
-
-class AwaitTool final : public SubagentTool {
-  public:
-    using SubagentTool::SubagentTool;
-
-    base::Task<ToolResult> call(const ToolContext& context, json::object arguments) override {
-        const auto decoded = decode(await_fields(), arguments);
-        if (!decoded) {
-            co_return tool_error(decoded.error().message);
-        }
-        const base::milliseconds limit = decoded->timeout_seconds
-                                             ? std::chrono::seconds(*decoded->timeout_seconds)
-                                             : std::chrono::seconds(base::limits::kAwaitLimit);
-        const auto answer = co_await children().await(context, decoded->run_id, limit);
-        if (!answer) {
-            co_return tool_error(answer.error().message);
-        }
-        co_return json_result(context, *answer, false);
+    const std::string run_id = text_of(*started, "run_id");
+    const auto answer = co_await children.await(context, run_id, base::limits::kAwaitLimit);
+    if (!answer) {
+        co_return std::unexpected(answer.error());
     }
-};
+    ToolResult result = json_result(context, *answer, false);
+    result.text = task_text(*answer);
+    result.is_error = text_of(*answer, "status") == "failed";
+    json::object& entry = result.state["subagent_runs"].as_array().front().as_object();
+    entry["id"] = context.call_id;
+    entry["subagent_name"] = text_of(*started, "subagent_name");
+    co_return result;
+}
 
-class CancelTool final : public SubagentTool {
-  public:
-    using SubagentTool::SubagentTool;
-
-    base::Task<ToolResult> call(const ToolContext& context, json::object arguments) override {
-        const auto decoded = decode(run_fields(), arguments);
-        if (!decoded) {
-            co_return tool_error(decoded.error().message);
-        }
-        const auto answer = co_await children().cancel(context, decoded->run_id);
-        if (!answer) {
-            co_return tool_error(answer.error().message);
-        }
-        co_return json_result(context, *answer, false);
+base::Task<base::Result<ToolResult>> status(
+    ChildRuns& children, const ToolContext& context, RunArguments arguments
+) {
+    const auto answer = co_await children.status(context, std::move(arguments.run_id));
+    if (!answer) {
+        co_return std::unexpected(answer.error());
     }
-};
+    co_return json_result(context, *answer, false);
+}
+
+base::Task<base::Result<ToolResult>> await(
+    ChildRuns& children, const ToolContext& context, RunArguments arguments
+) {
+    const std::chrono::seconds most = base::limits::kAwaitLimit;
+    const base::milliseconds limit =
+        std::chrono::seconds(arguments.timeout_seconds.value_or(most.count()));
+    const auto answer = co_await children.await(context, std::move(arguments.run_id), limit);
+    if (!answer) {
+        co_return std::unexpected(answer.error());
+    }
+    co_return json_result(context, *answer, false);
+}
+
+base::Task<base::Result<ToolResult>> cancel(
+    ChildRuns& children, const ToolContext& context, RunArguments arguments
+) {
+    const auto answer = co_await children.cancel(context, std::move(arguments.run_id));
+    if (!answer) {
+        co_return std::unexpected(answer.error());
+    }
+    co_return json_result(context, *answer, false);
+}
 
 }  // namespace
 
 std::vector<std::unique_ptr<Tool>> make_subagent_tools(ChildRuns& children) {
+    using StartTool = SubagentTool<StartArguments>;
+    using RunTool = SubagentTool<RunArguments>;
     std::vector<std::unique_ptr<Tool>> tools;
-    tools.push_back(std::make_unique<TaskTool>(
+    tools.push_back(std::make_unique<StartTool>(
         ToolSpec{
             "task",
             "Gives one task to a sub-agent, waits for it, and returns its thread id and its final "
-            "text. For short work "
-            "whose result you need at once; several in one turn run in parallel.",
-            start_fields().schema(),
+            "text. For short work whose result you need at once; several in one turn run in "
+            "parallel.",
+            {},
             Effect::waiting
         },
+        start_fields(),
+        &task,
         children
     ));
     tools.push_back(std::make_unique<StartTool>(
         ToolSpec{
             "subagent_start",
             "Starts a sub-agent on a task and returns run_id and thread_id at once. For long work, "
-            "or several tasks in "
-            "parallel; get the result with subagent_await.",
-            start_fields().schema(),
+            "or several tasks in parallel; get the result with subagent_await.",
+            {},
             Effect::idempotent
         },
+        start_fields(),
+        &start,
         children
     ));
-    tools.push_back(std::make_unique<StatusTool>(
+    tools.push_back(std::make_unique<RunTool>(
         ToolSpec{
             "subagent_status",
             "The state of a sub-agent run you started: its newest steps, and its result when it "
             "has ended.",
-            run_fields().schema(),
+            {},
             Effect::idempotent
         },
+        run_fields(),
+        &status,
         children
     ));
-    tools.push_back(std::make_unique<AwaitTool>(
+    tools.push_back(std::make_unique<RunTool>(
         ToolSpec{
             "subagent_await",
             "Waits until a sub-agent run you started has ended and returns its result; after the "
-            "time limit, its state with "
-            "wait_timed_out.",
-            await_fields().schema(),
+            "time limit, its state with wait_timed_out.",
+            {},
             Effect::waiting
         },
+        await_fields(),
+        &await,
         children
     ));
-    tools.push_back(std::make_unique<CancelTool>(
+    tools.push_back(std::make_unique<RunTool>(
         ToolSpec{
-            "subagent_cancel",
-            "Asks a sub-agent run you started to stop.",
-            run_fields().schema(),
-            Effect::idempotent
+            "subagent_cancel", "Asks a sub-agent run you started to stop.", {}, Effect::idempotent
         },
+        run_fields(),
+        &cancel,
         children
     ));
     return tools;
