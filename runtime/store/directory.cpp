@@ -1,8 +1,10 @@
 #include "runtime/store/directory.hpp"
 
+#include "base/deadline.hpp"
 #include "runtime/store/lmdb_env.hpp"
 
 #include <cerrno>
+#include <thread>
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -19,6 +21,8 @@ constexpr const char* kDataFile = "/data.mdb";
 constexpr std::size_t kReaderSlot = 64;  // one cache line in LMDB's table
 constexpr std::size_t kPage = 4096;
 constexpr int kDescriptorsAtStart = 1024;
+constexpr base::milliseconds kLockPatience{1000};
+constexpr base::milliseconds kLockRetry{10};
 
 std::unexpected<base::Error> failed(const std::string& what, int sys_errno) {
     return std::unexpected(to_error(sys_errno, base::errno_error("", what, sys_errno).message));
@@ -61,9 +65,16 @@ base::Result<base::Fd> take_directory(const std::string& directory) {
     if (!lock) {
         return lock;
     }
-    if (::flock(lock->get(), LOCK_EX | LOCK_NB) != 0) {
+    // A server that was killed while it started a process may leave the lock to that process for a
+    // moment, and is restarted at once: only a lock that stays is somebody's.
+    const auto give_up = base::Deadline::after(kLockPatience);
+    while (::flock(lock->get(), LOCK_EX | LOCK_NB) != 0) {
         if (errno != EWOULDBLOCK) {
             return failed("flock " + directory + kLockName, errno);
+        }
+        if (!give_up.passed()) {
+            std::this_thread::sleep_for(kLockRetry);
+            continue;
         }
         const auto owner = base::read_to_end(lock->get(), 64);
         return base::fail(
