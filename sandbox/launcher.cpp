@@ -204,11 +204,15 @@ base::Task<base::Result<void>> follow_setup(
             );
         }
         auto received = receive_message(control);
+        if (!received && received.error().sys_errno == EAGAIN) {
+            continue;  // readiness may be reported twice, and the wait has made the socket
+                       // non-blocking
+        }
         if (!received) {
             co_return base::fail(
                 base::ErrorKind::unavailable,
                 "scope_setup_failed",
-                "the scope's init ended before it was ready"
+                "the scope's init ended before it was ready (" + received.error().message + ")"
             );
         }
         switch (received->message.tag) {
@@ -288,6 +292,8 @@ base::Task<base::Result<LaunchedScope>> Launcher::launch(ScopeSpec scope, base::
         find_late_init(ours.get(), launched);
         co_return std::unexpected(ready.error());  // what still runs is killed and reaped here
     }
+    // Waiting on it made it non-blocking, which a ring would take for "do not wait".
+    ::fcntl(ours.get(), F_SETFL, 0);
     launched.control = std::move(ours);
     co_return launched;
 }

@@ -86,7 +86,8 @@ struct Received {
     std::string text;
     std::vector<base::Fd> fds;
 };
-// Blocks. A closed peer is the error "closed".
+// Waits for a message unless the socket is non-blocking (then errno EAGAIN). A closed peer is the
+// error "closed".
 [[nodiscard]] base::Result<Received> receive_message(int socket);
 
 // A sealed memfd holding `bytes`.

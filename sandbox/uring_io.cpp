@@ -15,6 +15,7 @@
 #include <vector>
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/utsname.h>
 
@@ -36,6 +37,7 @@ struct Operation {
     OnBytes on_bytes;
     OnEnd on_end;
     bool stopped = false;
+    bool waiting = false;  // for a descriptor that someone made non-blocking to be ready
 };
 
 class Ring : public std::enable_shared_from_this<Ring> {
@@ -100,6 +102,14 @@ class Ring : public std::enable_shared_from_this<Ring> {
         io_uring_sqe* const entry = next_entry();
         if (entry == nullptr) {
             finish(id, EBUSY);
+            return;
+        }
+        if (operation.waiting) {
+            ::io_uring_prep_poll_add(
+                entry, operation.fd.get(), operation.writing ? POLLOUT : POLLIN
+            );
+            ::io_uring_sqe_set_data64(entry, id);
+            flush_soon();
             return;
         }
         constexpr auto kNoOffset = static_cast<std::uint64_t>(-1);
@@ -180,7 +190,8 @@ class Ring : public std::enable_shared_from_this<Ring> {
         Operation& operation = found->second;
         if (operation.stopped) {
             operations_.erase(found);
-        } else if (result == -EINTR || result == -EAGAIN) {
+        } else if (std::exchange(operation.waiting, result == -EAGAIN) || result == -EAGAIN ||
+                   result == -EINTR) {
             submit(id);
         } else if (result < 0) {
             finish(id, -result);

@@ -47,6 +47,25 @@ TEST_P(ChildIoTest, ReadsToTheEndAndEndsOnce) {
     EXPECT_EQ(ends, 1);
 }
 
+TEST_P(ChildIoTest, NonBlockingDescriptorIsWaitedForAsWell) {
+    auto pipe = base::make_pipe();
+    ASSERT_EQ(::fcntl(pipe->read.get(), F_SETFL, O_NONBLOCK), 0);
+    std::string seen;
+    std::optional<int> end;
+    auto stream = child_io->read(
+        std::move(pipe->read),
+        [&](std::string_view bytes) { seen += bytes; },
+        [&](int error) { end = error; }
+    );
+    io.run_for(20ms);
+    ASSERT_TRUE(base::write_all(pipe->write.get(), "late"));
+    pipe->write.reset();
+    io.restart();
+    io.run();
+    EXPECT_EQ(seen, "late");
+    EXPECT_EQ(end, 0);
+}
+
 TEST_P(ChildIoTest, WritesMoreThanAPipeHolds) {
     auto pipe = base::make_pipe();
     const std::string sent(2'000'000, 'y');
