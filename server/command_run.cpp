@@ -63,16 +63,16 @@ void print_end(const Session& session, const runs::RunOutcome& outcome) {
     }
     const auto thread = session.app.runs().find_thread(session.user, run.thread_id);
     const auto workspace = session.app.workspace_of(run.uid);
-    if (thread && workspace) {
+    const std::vector<ChangedFile> files =
+        thread && workspace ? changed_files(*workspace, thread->workdir_path, session.started_ms)
+                            : std::vector<ChangedFile>();
+    if (!files.empty()) {
         std::printf("Files written:\n");
-        for (const ChangedFile& file :
-             changed_files(*workspace, thread->workdir_path, session.started_ms)) {
-            std::printf(
-                "  %s  (%llu bytes)\n",
-                file.path.c_str(),
-                static_cast<unsigned long long>(file.size)
-            );
-        }
+    }
+    for (const ChangedFile& file : files) {
+        std::printf(
+            "  %s  (%llu bytes)\n", file.path.c_str(), static_cast<unsigned long long>(file.size)
+        );
     }
     std::printf("Event log: %s\n", session.log_path.c_str());
     std::printf(

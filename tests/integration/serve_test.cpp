@@ -47,6 +47,16 @@ TEST(Serve, ARunGoesFromSubmissionToResult) {
     EXPECT_EQ(server.stop(), 0);
 }
 
+TEST(Serve, AnswersHealthRightAfterItsStart) {
+    Server server;
+    server.write("scripts/echo.yaml", kEcho);
+    server.start();
+    // Printed, not asserted: the machine is shared. Well under 100 ms on a quiet one.
+    std::printf("exec to first health answer: %.1f ms\n", server.start_ms());
+    const json::object health = http(server.port(), "GET", "/api/system/health").json().as_object();
+    EXPECT_EQ(health.at("status"), "ok");
+}
+
 TEST(Serve, EventsReplayFromEveryIdToTheSameEnd) {
     Server server;
     server.write("scripts/echo.yaml", kEcho);
