@@ -22,7 +22,8 @@ class TaskGroup {
     // Starts `task` on the group's executor. The first exception of any task is kept for join().
     void spawn(Task<void> task);
 
-    // Asks every task to stop. They still have to be joined.
+    // Asks every task to stop. They still have to be joined. Not for a task of this very group that
+    // has not suspended yet: Boost 1.81's co_spawn then throws out of io_context::run().
     void cancel_all();
 
     // Waits for all tasks, then rethrows the first exception. When the caller is cancelled the

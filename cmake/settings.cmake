@@ -6,6 +6,8 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 if(NOT CMAKE_BUILD_TYPE)
     set(CMAKE_BUILD_TYPE RelWithDebInfo)
 endif()
+# Not the -O3 of CMake: the binary is shipped and starts often, and size counts for more than unrolled loops.
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
 # Not CMAKE_POSITION_INDEPENDENT_CODE with check_pie_supported(): CMake 3.25 then appends -pie after
 # our -static-pie, and the result is silently a dynamic program.
 add_compile_options(-fPIE)
@@ -36,9 +38,10 @@ target_compile_definitions(ars_settings INTERFACE
     BOOST_ASIO_HAS_STD_COROUTINE BOOST_ERROR_CODE_HEADER_ONLY)
 target_compile_options(ars_settings INTERFACE
     -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor -Wimplicit-fallthrough
-    -fstack-protector-strong -fcf-protection
+    -fstack-protector-strong -fcf-protection -ffunction-sections -fdata-sections
     "-ffile-prefix-map=${CMAKE_SOURCE_DIR}=." "-ffile-prefix-map=${CMAKE_BINARY_DIR}=build")
-target_link_options(ars_settings INTERFACE -fuse-ld=lld -Wl,-z,relro,-z,now,-z,noexecstack -Wl,--build-id)
+target_link_options(ars_settings INTERFACE -fuse-ld=lld -Wl,-z,relro,-z,now,-z,noexecstack
+    -Wl,--build-id -Wl,--gc-sections)
 target_link_libraries(ars_settings INTERFACE Threads::Threads)
 if(ARS_WERROR)
     target_compile_options(ars_settings INTERFACE -Werror)
