@@ -40,6 +40,7 @@ void RunSupervisor::launch(store::RunRecord record, Slots::Place place, bool tak
     auto run = std::make_shared<LiveRun>(parts_.executor, std::move(record), std::move(user));
     run->slot = std::move(place);
     run->taken_over = taken_over;
+    run->scope_was_lost = taken_over;
     live_.emplace(no, run);
     launched_.notify_all();
     auto over = [this, run](std::exception_ptr error) {

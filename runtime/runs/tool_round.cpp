@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 
 namespace ars::runs {
 
@@ -23,6 +24,9 @@ constexpr std::string_view kMayHaveHappened =
     "The server was restarted while this call was running. It may have happened, in part or in "
     "full, or not at all. "
     "Look at the files before you do it again.";
+
+constexpr std::string_view kScopeWasLost =
+    "\n[The server was restarted: /tmp and background processes from before are gone.]";
 
 // "" and null mean no arguments; anything else must be an object.
 base::Result<json::object> parse_arguments(const std::string& text) {
@@ -122,7 +126,11 @@ base::Task<tools::ToolResult> ToolRound::perform(store::ToolCall call, std::size
         co_return tools::tool_error(std::string(kMayHaveHappened));
     }
     const tools::ToolContext context = context_for(call, index);
-    co_return co_await call_tool(tool, &context, std::move(*arguments));
+    tools::ToolResult result = co_await call_tool(tool, &context, std::move(*arguments));
+    if (call.name == "execute" && std::exchange(run_->scope_was_lost, false)) {
+        result.text += kScopeWasLost;
+    }
+    co_return result;
 }
 
 base::Task<tools::ToolResult> ToolRound::call_tool(

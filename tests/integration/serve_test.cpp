@@ -190,6 +190,10 @@ TEST(S6Restart, AToolWithEffectsNeverRunsTwiceByItself) {
     const json::object result = server.wait_for_end(text(run, "run_id"));
     EXPECT_EQ(result.at("status"), "completed") << json::serialize(result);
     EXPECT_EQ(text(result, "output").substr(0, 4), "x\ny\n") << text(result, "output");
+    const HttpReply history =
+        http(server.port(), "GET", "/api/chat/thread/" + text(run, "thread_id") + "/history");
+    EXPECT_NE(history.body.find("may have happened"), std::string::npos) << history.body;
+    EXPECT_NE(history.body.find("background processes from before are gone"), std::string::npos);
     const std::vector<SseEvent> events =
         read_events(server.port(), "/api/agent/runs/" + text(run, "run_id") + "/events");
     for (std::size_t i = 1; i < events.size(); ++i) {
