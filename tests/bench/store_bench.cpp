@@ -255,3 +255,5 @@ BENCHMARK(BM_ReplayEvents)->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace ars::store
+
+BENCHMARK_MAIN();
