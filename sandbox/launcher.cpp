@@ -112,7 +112,7 @@ base::Result<pid_t> spawn_stage(int executable, int control) {
     return pid;
 }
 
-base::Result<InitSpec> init_spec(const ScopeSpec& scope) {
+InitSpec init_spec(const ScopeSpec& scope, std::string filter) {
     InitSpec spec;
     spec.hostname = scope.hostname;
     spec.own_network = scope.policy.network == Network::none;
@@ -120,11 +120,7 @@ base::Result<InitSpec> init_spec(const ScopeSpec& scope) {
     spec.file_size = scope.policy.file_size;
     spec.open_files = scope.policy.open_files;
     spec.mounts = scope.mounts.mounts;
-    auto filter = build_seccomp_filter({.refuse_set_id = scope.mounts.idmapped});
-    if (!filter) {
-        return std::unexpected(filter.error());
-    }
-    spec.seccomp = std::move(*filter);
+    spec.seccomp = std::move(filter);
     return spec;
 }
 
@@ -260,22 +256,35 @@ base::Result<int> Launcher::executable() {
     return executable_.get();
 }
 
+base::Result<std::string> Launcher::filter(bool refuse_set_id) {
+    std::string& built = filters_[refuse_set_id ? 1 : 0];
+    if (built.empty()) {
+        auto made = build_seccomp_filter({.refuse_set_id = refuse_set_id});
+        if (!made) {
+            return std::unexpected(made.error());
+        }
+        built = std::move(*made);
+    }
+    return built;
+}
+
 base::Task<base::Result<LaunchedScope>> Launcher::launch(ScopeSpec scope, base::Deadline deadline) {
     auto binary = executable();
     if (!binary) {
         co_return std::unexpected(binary.error());
     }
-    auto spec = init_spec(scope);
-    if (!spec) {
-        co_return std::unexpected(spec.error());
+    auto seccomp = filter(scope.mounts.idmapped);
+    if (!seccomp) {
+        co_return std::unexpected(seccomp.error());
     }
+    const InitSpec spec = init_spec(scope, std::move(*seccomp));
     int pair[2];
     if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) {
         co_return fail_launch("socketpair", errno);
     }
     base::Fd ours(pair[0]);
     base::Fd theirs(pair[1]);
-    if (auto sent = send_spec(ours.get(), *spec); !sent) {
+    if (auto sent = send_spec(ours.get(), spec); !sent) {
         co_return std::unexpected(sent.error());
     }
     auto stage_pid = spawn_stage(*binary, theirs.get());

@@ -7,6 +7,7 @@
 #include "base/result.hpp"
 #include "sandbox/scope.hpp"
 
+#include <array>
 #include <string>
 
 #include <sys/types.h>
@@ -51,7 +52,10 @@ class Launcher {
 
   private:
     [[nodiscard]] base::Result<int> executable();
+    [[nodiscard]] base::Result<std::string> filter(bool refuse_set_id);
     base::Fd executable_;  // a sealed memfd, made at the first launch
+    std::array<std::string, 2>
+        filters_;  // without and with refused set-id bits, built when first needed
 };
 
 // What an operator can do about a failed step; empty when nothing is known.
