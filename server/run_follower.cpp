@@ -38,7 +38,7 @@ RunFollower::RunFollower(
       log_file_(log_file) {}
 
 base::Task<void> RunFollower::follow(store::RunRecord root) {
-    seen_runs_[root.id] = true;
+    seen_runs_.insert(root.id);
     group_.spawn(follow_one(std::move(root), 0));
     co_await group_.join();
 }
@@ -102,7 +102,7 @@ void RunFollower::hand_on(const store::EventRecord& event, const store::RunRecor
         return;
     }
     const std::string child_id(payload.as_object().at("run_id").as_string());
-    if (seen_runs_.emplace(child_id, true).second) {
+    if (seen_runs_.insert(child_id).second) {
         const auto child =
             runs_.store().read([&](const store::ReadTxn& txn) { return txn.run_by_id(child_id); });
         if (child) {

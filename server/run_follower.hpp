@@ -8,6 +8,7 @@
 #include "server/run_printer.hpp"
 
 #include <map>
+#include <set>
 #include <string>
 
 namespace ars::server {
@@ -40,7 +41,7 @@ class RunFollower {
     std::FILE* json_lines_;
     const base::Fd* log_file_;
     std::map<std::string, int> seen_slugs_;  // for "data-analyst-2"
-    std::map<std::string, bool> seen_runs_;
+    std::set<std::string> seen_runs_;
 };
 
 }  // namespace ars::server

@@ -31,7 +31,6 @@ struct LiveRun {
     store::RunRecord record;  // as last committed
     agents::User user;
     agents::AgentContext context;
-    std::string agent_description;
 
     std::vector<store::MessageRecord> history;  // of the thread, oldest first, as committed
     boost::json::object state;                  // todos, artifacts, subagent_runs
@@ -49,7 +48,6 @@ struct LiveRun {
     base::asio::cancellation_signal cancel;
     base::Notifier changed;  // something of the run was committed
     Slots::Place slot;
-    bool ended = false;  // its coroutine is over
 };
 
 using LiveRunPtr = std::shared_ptr<LiveRun>;

@@ -22,7 +22,6 @@ class RunLoop {
     base::Task<std::optional<RunEnd>> serve();
 
   private:
-    struct StepResult;
     base::Task<std::optional<RunEnd>> model_step();
     base::Task<base::Result<models::ModelReply>> ask_model(
         class DeltaWriter& deltas, const models::ModelRequest& request, models::ModelClient& client

@@ -47,7 +47,6 @@ void RunSupervisor::launch(store::RunRecord record, Slots::Place place, bool tak
         if (error) {
             parts_.log.error("run_boundary_threw", {{"run_id", run->record.id}});
         }
-        run->ended = true;
         run->slot = Slots::Place();
         live_.erase(run->record.no);
         run->changed.notify_all();
@@ -286,7 +285,6 @@ base::Task<std::optional<store::RunRecord>> RunSupervisor::wait_end(
 }
 
 base::Task<void> RunSupervisor::shutdown() {
-    shutting_down_ = true;
     std::vector<LiveRunPtr> all;
     for (const auto& [no, run] : live_) {
         all.push_back(run);

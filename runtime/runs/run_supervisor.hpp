@@ -59,7 +59,6 @@ class RunSupervisor {
     std::map<store::RunNo, LiveRunPtr> live_;
     base::Notifier launched_;
     base::Notifier emptied_;
-    bool shutting_down_ = false;
 };
 
 }  // namespace ars::runs

@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
-#include <set>
 #include <thread>
 
 namespace ars::tests {
@@ -106,10 +105,7 @@ TEST(S8Restart, AParentWithTwoChildrenIsTakenOverAndFinishes) {
     EXPECT_NE(output.find("number three"), std::string::npos) << output;
     const std::vector<SseEvent> events =
         read_events(server.port(), "/api/agent/runs/" + text(run, "run_id") + "/events");
-    std::set<std::string> ids;
-    for (const SseEvent& event : events) {
-        EXPECT_TRUE(ids.insert(event.id).second) << "repeated id " << event.id;
-    }
+    EXPECT_TRUE(ids_rise(events));
     EXPECT_EQ(events.back().type, "end");
 }
 

@@ -196,15 +196,7 @@ TEST(S6Restart, AToolWithEffectsNeverRunsTwiceByItself) {
     EXPECT_NE(history.body.find("background processes from before are gone"), std::string::npos);
     const std::vector<SseEvent> events =
         read_events(server.port(), "/api/agent/runs/" + text(run, "run_id") + "/events");
-    for (std::size_t i = 1; i < events.size(); ++i) {
-        const auto number = [](const std::string& id) {
-            const std::size_t dash = id.find('-');
-            return std::make_pair(
-                std::stoull(id.substr(0, dash)), std::stoull(id.substr(dash + 1))
-            );
-        };
-        EXPECT_LT(number(events[i - 1].id), number(events[i].id));
-    }
+    EXPECT_TRUE(ids_rise(events));
     EXPECT_EQ(events.back().type, "end");
 }
 

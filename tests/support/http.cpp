@@ -191,6 +191,16 @@ HttpReply http_json(
     return http(port, method, target, boost::json::serialize(body), headers);
 }
 
+bool ids_rise(const std::vector<SseEvent>& events) {
+    const auto number = [](const std::string& id) {
+        const std::size_t dash = id.find('-');
+        return std::make_pair(std::stoull(id.substr(0, dash)), std::stoull(id.substr(dash + 1)));
+    };
+    return std::adjacent_find(events.begin(), events.end(), [&](const auto& a, const auto& b) {
+               return number(a.id) >= number(b.id);
+           }) == events.end();
+}
+
 std::vector<SseEvent> read_events(
     int port,
     const std::string& target,

@@ -42,6 +42,8 @@ struct SseEvent {
     std::string type;
     boost::json::value data;
 };
+// True when every id is above the one before it.
+bool ids_rise(const std::vector<SseEvent>& events);
 // Reads a stream until it closes, until `stop_after` events came, or the limit passes (throws).
 std::vector<SseEvent> read_events(
     int port,
