@@ -115,7 +115,7 @@ base::Result<pid_t> spawn_stage(int executable, int control) {
 InitSpec init_spec(const ScopeSpec& scope, std::string filter) {
     InitSpec spec;
     spec.hostname = scope.hostname;
-    spec.own_network = scope.policy.network == Network::none;
+    spec.own_network = scope.policy.network != Network::host;
     spec.processes = scope.policy.processes;
     spec.file_size = scope.policy.file_size;
     spec.open_files = scope.policy.open_files;

@@ -43,6 +43,9 @@ struct LaunchedScope {
     ChildProcess init;
     base::Fd control;
     bool fresh_proc = true;
+    Tier tier = Tier::namespaces;
+    // Listening on 127.0.0.1 in the scope's network, when the policy has an allow-list.
+    base::Fd proxy_listener;
 };
 
 class Launcher {

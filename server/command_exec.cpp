@@ -53,6 +53,7 @@ base::Result<sandbox::Policy> policy_named(const std::string& name) {
     policy.name = name;
     if (name == "host") {
         policy.network = sandbox::Network::host;
+        policy.shared_network = sandbox::SharedNetwork();
     } else if (name != "default") {
         return base::fail(
             base::ErrorKind::invalid,
