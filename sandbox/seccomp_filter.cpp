@@ -1,23 +1,23 @@
 #include "sandbox/seccomp_filter.hpp"
 
-#include "base/fd.hpp"
+#include "sandbox/seccomp_program.hpp"
 
-#include <seccomp.h>
-
-#include <array>
 #include <cerrno>
 #include <cstdint>
+#include <cstdlib>
+#include <initializer_list>
 #include <memory>
-#include <span>
-#include <type_traits>
 
 #include <fcntl.h>
+#include <linux/ioprio.h>
 #include <linux/sched.h>
+#include <linux/seccomp.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 namespace ars::sandbox {
 
@@ -25,7 +25,13 @@ namespace {
 
 // Numbers that Debian 12's libseccomp has no name for; they are the same on every architecture.
 constexpr int kFchmodat2 = 452;
+constexpr int kStatmount = 457;
+constexpr int kListmount = 458;
+constexpr int kLsmSetSelfAttr = 460;
 constexpr int kOpenTreeAttr = 467;
+// The newest call that was looked at when this list was made: file_setattr of Linux 6.17. A list of
+// refusals would let through what came later; like this it is a kernel without it.
+constexpr std::uint32_t kNewestCall = 469;
 
 // No use in tools, or a way out. EPERM.
 constexpr int kDenied[] = {
@@ -45,11 +51,10 @@ constexpr int kDenied[] = {
     kOpenTreeAttr,
     // other namespaces, other processes
     SCMP_SYS(setns),
-    SCMP_SYS(ptrace),
-    SCMP_SYS(process_vm_readv),
-    SCMP_SYS(process_vm_writev),
     SCMP_SYS(pidfd_getfd),
     SCMP_SYS(kcmp),
+    SCMP_SYS(move_pages),
+    SCMP_SYS(migrate_pages),
     // kernel surface with a long history of holes
     SCMP_SYS(bpf),
     SCMP_SYS(perf_event_open),
@@ -62,7 +67,9 @@ constexpr int kDenied[] = {
     SCMP_SYS(uselib),
     SCMP_SYS(vm86),
     SCMP_SYS(vm86old),
+    SCMP_SYS(modify_ldt),
     SCMP_SYS(fanotify_init),
+    kLsmSetSelfAttr,
     // paths by handle, past every mount
     SCMP_SYS(open_by_handle_at),
     SCMP_SYS(name_to_handle_at),
@@ -92,13 +99,23 @@ constexpr int kDenied[] = {
     SCMP_SYS(vhangup),
 };
 
+// What DebugOwnProcesses allows; the kernel still asks for the same user and no other namespace.
+constexpr int kDebug[] = {
+    SCMP_SYS(ptrace),
+    SCMP_SYS(process_vm_readv),
+    SCMP_SYS(process_vm_writev),
+    SCMP_SYS(process_madvise),
+};
+
 // Programs try these and go on without them. ENOSYS.
 constexpr int kAbsent[] = {
-    SCMP_SYS(clone3
-    ),  // its flags are in memory, which a filter can't read; clone() takes its place
+    // its flags are in memory, which a filter can't read; clone() takes its place
+    SCMP_SYS(clone3),
     SCMP_SYS(io_uring_setup),
     SCMP_SYS(io_uring_enter),
     SCMP_SYS(io_uring_register),
+    kStatmount,
+    kListmount,
 };
 
 constexpr std::uint32_t kNamespaceFlags[] = {
@@ -111,144 +128,74 @@ constexpr std::uint32_t kNamespaceFlags[] = {
     CLONE_NEWNET,
 };
 
+// What the kernel looks at; larger numbers it refuses itself.
+constexpr int kFamilyBits = 6;           // AF_MAX is 46
+constexpr int kNetlinkProtocolBits = 5;  // MAX_LINKS is 32
+constexpr int kPidBits = 23;             // PID_MAX_LIMIT is 1 << 22
 constexpr std::uint32_t kFamilies[] = {AF_UNIX, AF_INET, AF_INET6, AF_NETLINK};
+constexpr std::uint32_t kUnixOnly[] = {AF_UNIX};
 constexpr std::uint32_t kNetlinkProtocols[] = {0};  // NETLINK_ROUTE: getifaddrs needs it
+constexpr std::uint32_t kProtocolL2tp = 115;        // glibc has no name for it
+// Protocols that load a module of the kernel when asked for and have been a way in.
+constexpr std::uint32_t kAbsentProtocols[] = {IPPROTO_DCCP, IPPROTO_SCTP, kProtocolL2tp};
+constexpr Bits kPacketType{0xF, SOCK_PACKET};
 
-struct Bits {
-    std::uint32_t mask = 0;
-    std::uint32_t value = 0;
-};
-
-// Covers every 32-bit number outside `allowed` with as few (mask, value) patterns as a walk from
-// the top bit finds: one filter rule can't say "is none of these".
-void cover_others(
-    std::span<const std::uint32_t> allowed,
-    Bits prefix,
-    int bit,
-    std::span<Bits> out,
-    std::size_t& used
-) {
-    bool any = false;
-    for (const std::uint32_t number : allowed) {
-        any = any || (number & prefix.mask) == prefix.value;
-    }
-    if (!any) {
-        out[used++] = prefix;
-        return;
-    }
-    if (bit < 0) {
-        return;
-    }
-    const std::uint32_t mask = std::uint32_t{1} << static_cast<unsigned>(bit);
-    cover_others(allowed, {prefix.mask | mask, prefix.value}, bit - 1, out, used);
-    cover_others(allowed, {prefix.mask | mask, prefix.value | mask}, bit - 1, out, used);
-}
-
-struct Patterns {
-    std::array<Bits, 128> bits{};
-    std::size_t used = 0;
-    explicit Patterns(std::span<const std::uint32_t> allowed) {
-        cover_others(allowed, {}, 31, bits, used);
-    }
-    [[nodiscard]] std::span<const Bits> all() const { return {bits.data(), used}; }
-};
-
-scmp_arg_cmp low_bits(unsigned argument, Bits bits) {
-    return {argument, SCMP_CMP_MASKED_EQ, bits.mask, bits.value};
-}
-scmp_arg_cmp has_bits(unsigned argument, std::uint32_t bits) {
-    return low_bits(argument, {bits, bits});
-}
-scmp_arg_cmp equals(unsigned argument, std::uint32_t value) {
-    return low_bits(argument, {0xFFFFFFFFU, value});
-}
-
-class Filter {
-  public:
-    Filter() : context_(::seccomp_init(SCMP_ACT_ALLOW), &::seccomp_release) {
-        if (!context_) {
-            error_ = ENOMEM;
-            return;
-        }
-        // Another architecture's calls (i386, x32) have other numbers: none of them is served.
-        note(::seccomp_attr_set(context_.get(), SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO(ENOSYS)));
-        // A binary search instead of a list: cheaper on every call a tool makes.
-        note(::seccomp_attr_set(context_.get(), SCMP_FLTATR_CTL_OPTIMIZE, 2));
-    }
-
-    void deny(int error, int call, std::span<const scmp_arg_cmp> conditions = {}) {
-        if (!context_ || call == __NR_SCMP_ERROR) {
-            return;
-        }
-        const auto action = SCMP_ACT_ERRNO(static_cast<std::uint16_t>(error));
-        const int answer = ::seccomp_rule_add_array(
-            context_.get(),
-            action,
-            call,
-            static_cast<unsigned>(conditions.size()),
-            conditions.empty() ? nullptr : conditions.data()
-        );
-        // EDOM: the call does not exist on this architecture.
-        note(answer == -EDOM ? 0 : answer);
-    }
-    void deny_if(int call, scmp_arg_cmp condition) { deny(EPERM, call, {&condition, 1}); }
-    void deny_if(int call, scmp_arg_cmp first, scmp_arg_cmp second) {
-        const std::array both{first, second};
-        deny(EPERM, call, both);
-    }
-
-    [[nodiscard]] base::Result<std::string> compile() {
-        base::Fd file(::memfd_create("seccomp", MFD_CLOEXEC));
-        if (error_ == 0 && !file) {
-            error_ = errno;
-        }
-        if (error_ == 0) {
-            note(::seccomp_export_bpf(context_.get(), file.get()));
-        }
-        if (error_ != 0) {
-            return base::fail_errno("seccomp_build_failed", "build the seccomp filter", error_);
-        }
-        ::lseek(file.get(), 0, SEEK_SET);
-        return base::read_to_end(file.get(), 512 * 1024);
-    }
-
-  private:
-    void note(int answer) {
-        if (answer != 0 && error_ == 0) {
-            error_ = -answer;
-        }
-    }
-    std::unique_ptr<std::remove_pointer_t<scmp_filter_ctx>, decltype(&::seccomp_release)> context_;
-    int error_ = 0;
-};
-
-void deny_namespaces(Filter& filter) {
+void deny_namespaces(SeccompProgram& program) {
     for (const std::uint32_t flag : kNamespaceFlags) {
-        filter.deny_if(SCMP_SYS(clone), has_bits(0, flag));
-        filter.deny_if(SCMP_SYS(unshare), has_bits(0, flag));
+        program.deny_if(SCMP_SYS(clone), has_bits(0, flag));
+        program.deny_if(SCMP_SYS(unshare), has_bits(0, flag));
     }
     // In clone this bit belongs to the exit signal.
-    filter.deny_if(SCMP_SYS(unshare), has_bits(0, CLONE_NEWTIME));
+    program.deny_if(SCMP_SYS(unshare), has_bits(0, CLONE_NEWTIME));
 }
 
-void deny_families(Filter& filter) {
-    const Patterns families(kFamilies);
-    for (const Bits bits : families.all()) {
-        filter.deny_if(SCMP_SYS(socket), low_bits(0, bits));
-        filter.deny_if(SCMP_SYS(socketpair), low_bits(0, bits));
-    }
-    const Patterns protocols(kNetlinkProtocols);
-    for (const Bits bits : protocols.all()) {
-        filter.deny_if(SCMP_SYS(socket), equals(0, AF_NETLINK), low_bits(2, bits));
+void deny_families(SeccompProgram& program, std::span<const std::uint32_t> allowed) {
+    const Others families(allowed, kFamilyBits);
+    for (const Bits bits : families.patterns()) {
+        program.deny_if(SCMP_SYS(socket), matches(0, bits));
+        program.deny_if(SCMP_SYS(socketpair), matches(0, bits));
     }
 }
 
-void deny_terminal_injection(Filter& filter) {
-    filter.deny_if(SCMP_SYS(ioctl), equals(1, TIOCSTI));
-    filter.deny_if(SCMP_SYS(ioctl), equals(1, TIOCLINUX));
+void deny_sockets(SeccompProgram& program, const FilterOptions& options) {
+    // Landlock's rules for TCP are no wall: MSG_FASTOPEN and MPTCP pass them.
+    if (options.tier == Tier::landlock && options.network != Network::host) {
+        deny_families(program, kUnixOnly);
+        return;
+    }
+    deny_families(program, kFamilies);
+    const Others protocols(kNetlinkProtocols, kNetlinkProtocolBits);
+    for (const Bits bits : protocols.patterns()) {
+        program.deny_if(SCMP_SYS(socket), equals(0, AF_NETLINK), matches(2, bits));
+    }
+    // The old way to an AF_PACKET socket.
+    program.deny_if(SCMP_SYS(socket), equals(0, AF_INET), matches(1, kPacketType));
+    for (const std::uint32_t protocol : kAbsentProtocols) {
+        const scmp_arg_cmp asked = equals(2, protocol);
+        program.answer(EPROTONOSUPPORT, SCMP_SYS(socket), {&asked, 1});
+    }
+    const std::array upper_layer{equals(1, IPPROTO_TCP), equals(2, TCP_ULP)};
+    program.answer(ENOPROTOOPT, SCMP_SYS(setsockopt), upper_layer);
 }
 
-void deny_set_id(Filter& filter) {
+// Bytes typed into a terminal for somebody else, and line disciplines, which load modules.
+void deny_terminal_tricks(SeccompProgram& program) {
+    for (const std::uint32_t request :
+         std::initializer_list<std::uint32_t>{TIOCSTI, TIOCLINUX, TIOCSETD}) {
+        program.deny_if(SCMP_SYS(ioctl), equals(1, request));
+    }
+}
+
+// A listener of a tool's own would be asked in place of ours, and could let a denied call go on.
+// The kernel says EBUSY too wherever we listen.
+void deny_own_listener(SeccompProgram& program) {
+    const std::array listener{
+        equals(0, SECCOMP_SET_MODE_FILTER), has_bits(1, SECCOMP_FILTER_FLAG_NEW_LISTENER)
+    };
+    program.answer(EBUSY, SCMP_SYS(seccomp), listener);
+}
+
+void deny_set_id(SeccompProgram& program) {
     struct Call {
         int number;
         unsigned mode_argument;
@@ -265,34 +212,92 @@ void deny_set_id(Filter& filter) {
     constexpr std::uint32_t kTmpFile = O_TMPFILE & ~static_cast<std::uint32_t>(O_DIRECTORY);
     for (const std::uint32_t bit : {std::uint32_t{S_ISUID}, std::uint32_t{S_ISGID}}) {
         for (const Call& call : calls) {
-            filter.deny_if(call.number, has_bits(call.mode_argument, bit));
+            program.deny_if(call.number, has_bits(call.mode_argument, bit));
         }
         // The mode argument means something only with a flag that creates.
         for (const std::uint32_t creating : {std::uint32_t{O_CREAT}, kTmpFile}) {
-            filter.deny_if(SCMP_SYS(open), has_bits(1, creating), has_bits(2, bit));
-            filter.deny_if(SCMP_SYS(openat), has_bits(2, creating), has_bits(3, bit));
+            program.deny_if(SCMP_SYS(open), has_bits(1, creating), has_bits(2, bit));
+            program.deny_if(SCMP_SYS(openat), has_bits(2, creating), has_bits(3, bit));
         }
     }
-    filter.deny(ENOSYS, SCMP_SYS(openat2));
+    program.answer(ENOSYS, SCMP_SYS(openat2));
+}
+
+// The server and other scopes have the same uid and are in sight: limits and priorities are for the
+// caller alone (0). Signals and ptrace are Landlock's to refuse.
+void deny_other_processes(SeccompProgram& program) {
+    constexpr std::uint32_t kSelf[] = {0};
+    const Others others(kSelf, kPidBits);
+    for (const Bits bits : others.patterns()) {
+        for (const int call :
+             {SCMP_SYS(prlimit64),
+              SCMP_SYS(sched_setaffinity),
+              SCMP_SYS(sched_setscheduler),
+              SCMP_SYS(sched_setparam),
+              SCMP_SYS(sched_setattr)}) {
+            program.deny_if(call, matches(0, bits));
+        }
+        program.deny_if(SCMP_SYS(setpriority), matches(1, bits));
+        program.deny_if(SCMP_SYS(ioprio_set), matches(1, bits));
+    }
+    // "All of my user's", whoever is asked.
+    program.deny_if(SCMP_SYS(setpriority), equals(0, PRIO_USER));
+    program.deny_if(SCMP_SYS(ioprio_set), equals(0, IOPRIO_WHO_USER));
 }
 
 }  // namespace
 
+FilterOptions filter_options(const Policy& policy, Tier tier) {
+    FilterOptions options;
+    options.tier = tier;
+    options.network = policy.network;
+    options.debug = policy.debug.has_value();
+    return options;
+}
+
 base::Result<std::string> build_seccomp_filter(const FilterOptions& options) {
-    Filter filter;
+    SeccompProgram program(options.notify);
     for (const int call : kDenied) {
-        filter.deny(EPERM, call);
+        program.deny(call);
+    }
+    if (!options.debug) {
+        for (const int call : kDebug) {
+            program.deny(call);
+        }
     }
     for (const int call : kAbsent) {
-        filter.deny(ENOSYS, call);
+        program.answer(ENOSYS, call);
     }
-    deny_namespaces(filter);
-    deny_families(filter);
-    deny_terminal_injection(filter);
+    deny_namespaces(program);
+    deny_sockets(program, options);
+    deny_terminal_tricks(program);
+    deny_own_listener(program);
     if (options.refuse_set_id) {
-        deny_set_id(filter);
+        deny_set_id(program);
     }
-    return filter.compile();
+    if (options.tier == Tier::landlock) {
+        deny_other_processes(program);
+    }
+    return program.compile(kNewestCall);
+}
+
+std::string syscall_name(int number) {
+    const std::unique_ptr<char, decltype(&std::free)> name(
+        ::seccomp_syscall_resolve_num_arch(SCMP_ARCH_NATIVE, number), &std::free
+    );
+    if (name) {
+        return name.get();
+    }
+    switch (number) {
+        case kFchmodat2:
+            return "fchmodat2";
+        case kLsmSetSelfAttr:
+            return "lsm_set_self_attr";
+        case kOpenTreeAttr:
+            return "open_tree_attr";
+        default:
+            return "system call " + std::to_string(number);
+    }
 }
 
 }  // namespace ars::sandbox
