@@ -136,6 +136,24 @@ std::string head_and_tail(
     return out;
 }
 
+std::string to_base64(std::string_view bytes) {
+    constexpr std::string_view kDigits =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    std::string out;
+    out.reserve((bytes.size() + 2) / 3 * 4);
+    for (std::size_t i = 0; i < bytes.size(); i += 3) {
+        const std::string_view group = bytes.substr(i, 3);
+        std::uint32_t bits = 0;
+        for (std::size_t k = 0; k < 3; ++k) {
+            bits = bits << 8 | (k < group.size() ? static_cast<std::uint8_t>(group[k]) : 0U);
+        }
+        for (std::size_t k = 0; k < 4; ++k) {
+            out += k <= group.size() ? kDigits[bits >> (18 - 6 * k) & 63U] : '=';
+        }
+    }
+    return out;
+}
+
 std::string_view trim(std::string_view text) {
     constexpr std::string_view kSpace = " \t\r\n\f\v";
     const std::size_t first = text.find_first_not_of(kSpace);

@@ -26,6 +26,9 @@ struct CleanText {
     std::string_view text, std::size_t max_bytes, std::string_view full_text_path = {}
 );
 
+// RFC 4648 with padding.
+[[nodiscard]] std::string to_base64(std::string_view bytes);
+
 [[nodiscard]] std::string_view trim(std::string_view text);
 
 }  // namespace ars::base

@@ -1,5 +1,7 @@
 #include "sandbox/outcome.hpp"
 
+#include "base/text.hpp"
+
 #include <boost/json/array.hpp>
 
 #include <cerrno>
@@ -38,11 +40,26 @@ const char* to_string(OutcomeStatus status) {
     return "setup_failed";
 }
 
+void Outcome::name_violation() {
+    const bool failed =
+        (status == OutcomeStatus::exited && exit_code != 0) || status == OutcomeStatus::signalled;
+    if (!failed || denied.empty()) {
+        return;
+    }
+    std::string names;
+    for (const std::string& call : denied) {
+        names += (names.empty() ? "" : ", ") + call;
+    }
+    status = OutcomeStatus::violation;
+    detail = names + " denied by the sandbox (EPERM)" + (detail.empty() ? "" : "; " + detail);
+}
+
 int Outcome::shell_code() const {
     switch (status) {
         case OutcomeStatus::exited:
-        case OutcomeStatus::violation:
             return exit_code;
+        case OutcomeStatus::violation:
+            return signal != 0 ? kSignalBase + signal : exit_code;
         case OutcomeStatus::signalled:
             return kSignalBase + signal;
         case OutcomeStatus::timed_out:
@@ -65,16 +82,25 @@ int Outcome::shell_code() const {
 
 boost::json::object Outcome::to_json() const {
     boost::json::object json;
+    const bool violation = status == OutcomeStatus::violation;
     json["status"] = to_string(status);
-    if (status == OutcomeStatus::exited) {
+    if (!id.empty()) {
+        json["id"] = id;
+    }
+    if (status == OutcomeStatus::exited || (violation && signal == 0)) {
         json["exit_code"] = exit_code;
     }
-    if (status == OutcomeStatus::signalled) {
+    if (status == OutcomeStatus::signalled || (violation && signal != 0)) {
         json["signal"] = signal;
     }
-    json["stdout"] = out;
-    json["stderr"] = err;
-    if (lossy) {
+    if (raw) {
+        json["stdout_base64"] = base::to_base64(raw_out);
+        json["stderr_base64"] = base::to_base64(raw_err);
+    } else {
+        json["stdout"] = out;
+        json["stderr"] = err;
+    }
+    if (lossy && !raw) {
         json["lossy"] = true;
     }
     if (omitted_bytes != 0) {
@@ -90,6 +116,9 @@ boost::json::object Outcome::to_json() const {
             list.push_back(boost::json::object{{"pid", process.pid}, {"command", process.command}});
         }
         json["background"] = std::move(list);
+    }
+    if (!denied.empty()) {
+        json["denied"] = boost::json::array(denied.begin(), denied.end());
     }
     if (!detail.empty()) {
         json["detail"] = detail;

@@ -17,7 +17,7 @@ enum class OutcomeStatus : std::uint8_t {
     timed_out,     // its time limit
     cancelled,     // the caller went away
     oom,           // `detail` names the evidence: "cgroup" or "watch"
-    violation,     // `detail` names the denied call
+    violation,     // failed, and the sandbox denied it a call: see name_violation()
     setup_failed,  // never started: `detail` names step and errno
 };
 [[nodiscard]] const char* to_string(OutcomeStatus status);
@@ -41,6 +41,15 @@ struct Outcome {
     std::string log_path;  // guest path of the full text; empty when all of it is above
     base::milliseconds duration{0};
     std::vector<BackgroundProcess> background;
+    std::vector<std::string> denied;  // system calls the sandbox refused it, each named once
+    std::string id;                   // of a command that can be asked for again: Scope::find()
+    bool raw = false;                 // show raw_out and raw_err instead of out and err
+    std::string raw_out;              // head and tail as they came, with nothing between them
+    std::string raw_err;
+
+    // A command that failed (exit code or signal) after the sandbox had denied it a call becomes a
+    // `violation` that names the calls and keeps its code or signal. Others stay what they are.
+    void name_violation();
 
     // The code a shell would give: exit code, 124 timed out, 128+n, 126/127, 125 set-up failed.
     [[nodiscard]] int shell_code() const;

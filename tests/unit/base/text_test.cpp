@@ -112,5 +112,14 @@ TEST(Trim, TakesBlanksFromBothEndsOnly) {
     EXPECT_EQ(trim(""), "");
 }
 
+TEST(Text, Base64IsPadded) {
+    EXPECT_EQ(to_base64(""), "");
+    EXPECT_EQ(to_base64("f"), "Zg==");
+    EXPECT_EQ(to_base64("fo"), "Zm8=");
+    EXPECT_EQ(to_base64("foo"), "Zm9v");
+    EXPECT_EQ(to_base64("foob"), "Zm9vYg==");
+    EXPECT_EQ(to_base64("\xFF\xFE"), "//4=");
+}
+
 }  // namespace
 }  // namespace ars::base

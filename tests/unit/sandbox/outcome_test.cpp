@@ -43,5 +43,45 @@ TEST(Outcome, JsonLeavesOutWhatDoesNotApply) {
     EXPECT_EQ(json.at("background").as_array().size(), 1U);
 }
 
+TEST(Outcome, FailedCommandWithDeniedCallsIsAViolationAndKeepsItsCode) {
+    Outcome outcome;
+    outcome.status = OutcomeStatus::exited;
+    outcome.denied = {"unshare", "mount"};
+    outcome.name_violation();
+    EXPECT_EQ(outcome.status, OutcomeStatus::exited) << "it succeeded";
+    EXPECT_EQ(outcome.to_json().at("denied").as_array().size(), 2U);
+    outcome.exit_code = 3;
+    outcome.name_violation();
+    EXPECT_EQ(outcome.status, OutcomeStatus::violation);
+    EXPECT_EQ(outcome.detail, "unshare, mount denied by the sandbox (EPERM)");
+    EXPECT_EQ(outcome.shell_code(), 3);
+    EXPECT_EQ(outcome.to_json().at("exit_code"), 3);
+    Outcome crashed;
+    crashed.status = OutcomeStatus::signalled;
+    crashed.signal = 6;
+    crashed.denied = {"ptrace"};
+    crashed.name_violation();
+    EXPECT_EQ(crashed.status, OutcomeStatus::violation);
+    EXPECT_EQ(crashed.shell_code(), 134);
+    EXPECT_EQ(crashed.to_json().at("signal"), 6);
+    Outcome late;
+    late.status = OutcomeStatus::timed_out;
+    late.denied = {"bpf"};
+    late.name_violation();
+    EXPECT_EQ(late.status, OutcomeStatus::timed_out);
+}
+
+TEST(Outcome, RawBytesTakeThePlaceOfTheText) {
+    Outcome outcome;
+    outcome.status = OutcomeStatus::exited;
+    outcome.raw = outcome.lossy = true;
+    outcome.raw_out = std::string("a\xFF\0b", 4);
+    const auto json = outcome.to_json();
+    EXPECT_EQ(json.at("stdout_base64"), "Yf8AYg==");
+    EXPECT_EQ(json.at("stderr_base64"), "");
+    EXPECT_FALSE(json.contains("stdout"));
+    EXPECT_FALSE(json.contains("lossy"));
+}
+
 }  // namespace
 }  // namespace ars::sandbox
