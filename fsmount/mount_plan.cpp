@@ -100,7 +100,16 @@ class Planner {
 
   private:
     Mount& add(MountKind kind, std::string guest, std::string source = {}) {
-        Mount& mount = plan_.mounts.emplace_back();
+        return add_to(plan_.image, kind, std::move(guest), std::move(source));
+    }
+    // To what belongs to one scope.
+    Mount& add_own(MountKind kind, std::string guest, std::string source = {}) {
+        return add_to(plan_.mounts, kind, std::move(guest), std::move(source));
+    }
+    static Mount& add_to(
+        std::vector<Mount>& list, MountKind kind, std::string guest, std::string source
+    ) {
+        Mount& mount = list.emplace_back();
         mount.kind = kind;
         mount.guest = std::move(guest);
         mount.source = std::move(source);
@@ -111,7 +120,7 @@ class Planner {
         const std::string& guest, std::uint64_t size, std::uint64_t inodes, unsigned mode
     ) {
         add(MountKind::directory, guest);
-        Mount& mount = add(MountKind::tmpfs, guest);
+        Mount& mount = add_own(MountKind::tmpfs, guest);
         mount.read_only = false;
         mount.size_bytes = size;
         mount.inodes = inodes;
@@ -278,14 +287,14 @@ class Planner {
         add(MountKind::symlink, "/dev/stdout", "/proc/self/fd/1");
         add(MountKind::symlink, "/dev/stderr", "/proc/self/fd/2");
         add(MountKind::directory, "/dev/pts");
-        add(MountKind::devpts, "/dev/pts").read_only = false;
+        add_own(MountKind::devpts, "/dev/pts").read_only = false;
         add(MountKind::symlink, "/dev/ptmx", "pts/ptmx");
         add_tmpfs("/dev/shm", options_.tmp_size / 2, options_.tmp_inodes / 8, 01777);
         add(MountKind::directory, "/proc");
         if (options_.fresh_proc) {
-            add(MountKind::proc, "/proc").read_only = false;
+            add_own(MountKind::proc, "/proc").read_only = false;
         } else {
-            add(MountKind::bind, "/proc", "/proc");
+            add_own(MountKind::bind, "/proc", "/proc");
         }
         add(MountKind::directory, "/sys");
         add(MountKind::directory, "/run");
@@ -293,7 +302,7 @@ class Planner {
         add_tmpfs("/tmp", options_.tmp_size, options_.tmp_inodes, 01777);
         if (std::ranges::find(shown_, "/var") != shown_.end() &&
             real_path("/var/tmp") == "/var/tmp") {
-            Mount& mount = add(MountKind::tmpfs, "/var/tmp");
+            Mount& mount = add_own(MountKind::tmpfs, "/var/tmp");
             mount.read_only = false;
             mount.size_bytes = options_.tmp_size / 2;
             mount.inodes = options_.tmp_inodes / 8;
@@ -304,9 +313,9 @@ class Planner {
     base::Result<void> add_home() {
         add(MountKind::directory, "/home");
         add_tmpfs(std::string(kHome), options_.tmp_size / 2, options_.tmp_inodes / 2, 0755);
-        add(MountKind::directory, std::string(kUserData)).mode = 0700;
+        add_own(MountKind::directory, std::string(kUserData)).mode = 0700;
         Mount& user_data =
-            add(MountKind::bind, std::string(kUserData), workspace_.user_data_source());
+            add_own(MountKind::bind, std::string(kUserData), workspace_.user_data_source());
         user_data.read_only = false;
         if (user_data.source.empty()) {
             user_data.fd = workspace_.take_spare_mount();
@@ -320,11 +329,11 @@ class Planner {
                 );
             }
         }
-        add(MountKind::directory, std::string(kSkills)).mode = 0755;
+        add_own(MountKind::directory, std::string(kSkills)).mode = 0755;
         if (workspace_.skills_source().empty()) {
-            add(MountKind::hide_directory, std::string(kSkills));
+            add_own(MountKind::hide_directory, std::string(kSkills));
         } else {
-            add(MountKind::bind, std::string(kSkills), workspace_.skills_source());
+            add_own(MountKind::bind, std::string(kSkills), workspace_.skills_source());
         }
         return {};
     }

@@ -43,6 +43,9 @@ struct MountPlan {
     // Guests are relative to a root that is itself an empty tmpfs, made before the first entry and
     // made read-only after the last one. Every mount point stands in the list as `directory` before
     // it is mounted on, except those of devices and those that exist in what was bound above them.
+    // `image` comes first and is the same for every workspace: it is mounted once for all scopes
+    // with an equal `image`. `mounts` is one scope's own.
+    std::vector<Mount> image;
     std::vector<Mount> mounts;
     // user-data shows files of another owner on disk: set-id bits must then be refused.
     bool idmapped = false;

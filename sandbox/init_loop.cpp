@@ -140,11 +140,6 @@ void InitLoop::receive() {
 
 void InitLoop::start(Received received) {
     const std::uint64_t id = received.message.id;
-    if (received.message.payload_in_memfd != 0 && !received.fds.empty()) {
-        auto text = base::read_to_end(received.fds.back().get(), 16 * base::limits::kMiB);
-        received.text = text ? std::move(*text) : std::string();
-        received.fds.pop_back();
-    }
     auto text = decode_start(received.text);
     if (!text || received.fds.size() < 2) {
         report(Tag::exec_failed, id, EINVAL, 1, "decode");

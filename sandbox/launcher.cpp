@@ -1,5 +1,7 @@
 #include "sandbox/launcher.hpp"
 
+#include "sandbox/init_program.hpp"
+#include "sandbox/init_spec.hpp"
 #include "sandbox/protocol.hpp"
 #include "sandbox/seccomp_filter.hpp"
 
@@ -14,9 +16,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <sys/mman.h>
-#include <sys/sendfile.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 namespace ars::sandbox {
@@ -31,40 +31,33 @@ constexpr unsigned kMfdExec = 0x0010U;  // Linux 6.3; needed where vm.memfd_noex
 constexpr unsigned kMfdExec = MFD_EXEC;
 #endif
 
+constexpr std::size_t kTemplates = 4;  // two kinds of network, and images that change
+constexpr auto kSendRetry = std::chrono::milliseconds(1);
+constexpr const char* kTemplateGone = "template_gone";  // stays in this file
+
 std::unexpected<base::Error> fail_launch(const std::string& what, int error) {
     return base::fail_errno("scope_setup_failed", what, error);
 }
 
-// A copy that nobody can change: a scope's processes may reach /proc/<pid>/exe of an init, never
-// the binary on disk.
-base::Result<base::Fd> copy_executable() {
-    auto self = base::open_file("/proc/self/exe", O_RDONLY);
-    if (!self) {
-        return fail_launch(
-            "open /proc/self/exe (the binary must be readable by uid 1000)", self.error().sys_errno
-        );
+// In memory and sealed: a scope's processes may reach /proc/<pid>/exe of an init, never a file on
+// disk.
+base::Result<base::Fd> make_program() {
+    base::Fd program(::memfd_create(kInitName, MFD_CLOEXEC | MFD_ALLOW_SEALING | kMfdExec));
+    if (!program && errno == EINVAL) {
+        program = base::Fd(::memfd_create(kInitName, MFD_CLOEXEC | MFD_ALLOW_SEALING));
     }
-    base::Fd copy(::memfd_create(kInitName.data(), MFD_CLOEXEC | MFD_ALLOW_SEALING | kMfdExec));
-    if (!copy && errno == EINVAL) {
-        copy = base::Fd(::memfd_create(kInitName.data(), MFD_CLOEXEC | MFD_ALLOW_SEALING));
-    }
-    struct stat info{};
-    if (!copy || ::fstat(self->get(), &info) != 0) {
+    if (!program) {
         return fail_launch("memfd_create", errno);
     }
-    off_t done = 0;
-    while (done < info.st_size) {
-        const auto rest = static_cast<std::size_t>(info.st_size - done);
-        if (::sendfile(copy.get(), self->get(), &done, rest) <= 0) {
-            return fail_launch("copy the binary", errno);
-        }
+    if (auto written = base::write_all(program.get(), init_program()); !written) {
+        return std::unexpected(written.error());
     }
     if (::fcntl(
-            copy.get(), F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE
+            program.get(), F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE
         ) != 0) {
-        return fail_launch("seal the binary's copy", errno);
+        return fail_launch("seal the init's program", errno);
     }
-    return copy;
+    return program;
 }
 
 struct SpawnFiles {
@@ -83,7 +76,7 @@ struct SpawnFiles {
 };
 
 // Signals as in a new login, no environment, /dev/null as 0, 1, 2, and the control socket as 3.
-base::Result<pid_t> spawn_stage(int executable, int control) {
+base::Result<pid_t> spawn_template(int program, int control, bool own_network) {
     SpawnFiles files;
     ::posix_spawn_file_actions_addopen(&files.actions, 0, "/dev/null", O_RDONLY, 0);
     ::posix_spawn_file_actions_addopen(&files.actions, 1, "/dev/null", O_WRONLY, 0);
@@ -99,15 +92,16 @@ base::Result<pid_t> spawn_stage(int executable, int control) {
         &files.attributes,
         static_cast<short>(POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSID)
     );
-    const std::string path = "/proc/self/fd/" + std::to_string(executable);
+    const std::string path = "/proc/self/fd/" + std::to_string(program);
     std::string name(kInitName);
-    char* argv[] = {name.data(), nullptr};
+    std::string network(own_network ? kOwnNetwork : kSharedNetwork);
+    char* argv[] = {name.data(), network.data(), nullptr};
     char* environment[] = {nullptr};
     pid_t pid = 0;
     const int error =
         ::posix_spawn(&pid, path.c_str(), &files.actions, &files.attributes, argv, environment);
     if (error != 0) {
-        return fail_launch("posix_spawn the scope's init", error);
+        return fail_launch("posix_spawn the scopes' template", error);
     }
     return pid;
 }
@@ -116,31 +110,28 @@ InitSpec init_spec(const ScopeSpec& scope, std::string filter) {
     InitSpec spec;
     spec.hostname = scope.hostname;
     spec.own_network = scope.policy.network != Network::host;
+    spec.proxy_listener = scope.policy.network == Network::allowlist;
     spec.processes = scope.policy.processes;
     spec.file_size = scope.policy.file_size;
     spec.open_files = scope.policy.open_files;
+    spec.cpu_seconds = scope.policy.cpu_seconds;
     spec.mounts = scope.mounts.mounts;
     spec.seccomp = std::move(filter);
     return spec;
 }
 
-base::Result<void> send_spec(int control, const InitSpec& spec) {
-    auto file = memory_file("ars-scope-spec", encode_spec(spec));
-    if (!file) {
-        return std::unexpected(file.error());
+base::Result<void> send(int socket, Message message, std::string text, std::vector<int> fds) {
+    const auto payload = pack_payload(message, text, fds);
+    if (!payload) {
+        return std::unexpected(payload.error());
     }
-    std::vector<int> fds{file->get()};
-    for (const fsmount::Mount& mount : spec.mounts) {
-        if (mount.fd) {
-            fds.push_back(mount.fd->get());
-        }
+    const int error = send_message(socket, message, text, fds);
+    if (error == 0) {
+        return {};
     }
-    Message message;
-    message.tag = Tag::setup;
-    if (const int error = send_message(control, message, {}, fds); error != 0) {
-        return fail_launch("send the scope's spec", error);
-    }
-    return {};
+    const char* const code =
+        error == EPIPE || error == ECONNRESET ? kTemplateGone : "scope_setup_failed";
+    return base::fail_errno(code, "send to the scopes' template", error);
 }
 
 base::Error step_error(const Received& report) {
@@ -178,8 +169,8 @@ base::Task<bool> wait_readable(
     co_return !error;
 }
 
-// Reads reports until the init is ready. The stage's `init_pid` and the init's own reports come in
-// any order.
+// Reads reports until the init is ready. The template's `init_pid` and the init's own reports come
+// in any order.
 base::Task<base::Result<void>> follow_setup(
     int control, base::Deadline deadline, LaunchedScope& scope
 ) {
@@ -207,7 +198,7 @@ base::Task<base::Result<void>> follow_setup(
         if (!received) {
             co_return base::fail(
                 base::ErrorKind::unavailable,
-                "scope_setup_failed",
+                scope.init.running() ? "scope_setup_failed" : kTemplateGone,
                 "the scope's init ended before it was ready (" + received.error().message + ")"
             );
         }
@@ -217,6 +208,9 @@ base::Task<base::Result<void>> follow_setup(
                 break;
             case Tag::ready:
                 scope.fresh_proc = received->message.value == 1;
+                if (!received->fds.empty()) {
+                    scope.proxy_listener = std::move(received->fds.front());
+                }
                 ready = true;
                 break;
             case Tag::step_failed:
@@ -228,7 +222,7 @@ base::Task<base::Result<void>> follow_setup(
     co_return base::Result<void>{};
 }
 
-// After a failure: the init may have failed before the stage told us its pid, and must be reaped
+// After a failure: the init may have failed before the template told us its pid, and must be reaped
 // all the same.
 void find_late_init(int control, LaunchedScope& scope) {
     pollfd readable{control, POLLIN, 0};
@@ -245,16 +239,91 @@ void find_late_init(int control, LaunchedScope& scope) {
 
 }  // namespace
 
-base::Result<int> Launcher::executable() {
-    if (!executable_) {
-        auto copy = copy_executable();
-        if (!copy) {
-            return std::unexpected(copy.error());
-        }
-        executable_ = std::move(*copy);
-    }
-    return executable_.get();
+NetworkLease::~NetworkLease() {
+    Message message;
+    message.tag = Tag::network_free;
+    message.id = id_;
+    // A template that is gone, or too busy to read, makes a new network for its next scope.
+    (void)send_message(owner_->control.get(), message, {}, {});
 }
+
+base::Result<int> Launcher::program() {
+    if (!program_) {
+        auto made = make_program();
+        if (!made) {
+            return std::unexpected(made.error());
+        }
+        program_ = std::move(*made);
+    }
+    return program_.get();
+}
+
+base::Result<Launcher::TemplatePtr> Launcher::start_template(bool own_network) {
+    auto file = program();
+    if (!file) {
+        return std::unexpected(file.error());
+    }
+    int pair[2];
+    if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) {
+        return fail_launch("socketpair", errno);
+    }
+    auto made = std::make_shared<ScopeTemplate>();
+    made->control = base::Fd(pair[0]);
+    const base::Fd theirs(pair[1]);
+    auto pid = spawn_template(*file, theirs.get(), own_network);
+    if (!pid) {
+        return std::unexpected(pid.error());
+    }
+    made->process = ChildProcess(*pid);
+    made->own_network = own_network;
+    templates_.push_front(made);
+    if (templates_.size() > kTemplates) {
+        templates_.pop_back();
+    }
+    return made;
+}
+
+void Launcher::prepare(bool own_network) { (void)start_template(own_network); }
+
+// The template that shows the same image with the same kind of network. A socket or a mount that
+// came into the image since then makes another one.
+base::Result<Launcher::TemplatePtr> Launcher::template_for(const ScopeSpec& spec) {
+    const bool own_network = spec.policy.network != Network::host;
+    InitSpec shared;
+    shared.mounts = spec.mounts.image;
+    std::string image = encode_spec(shared);
+    for (auto found = templates_.begin(); found != templates_.end(); ++found) {
+        const TemplatePtr& one = *found;
+        if (one->own_network == own_network && one->asked && one->image == image) {
+            templates_.splice(templates_.begin(), templates_, found);
+            return templates_.front();
+        }
+    }
+    TemplatePtr fresh;
+    for (const TemplatePtr& one : templates_) {
+        if (one->own_network == own_network && !one->asked) {
+            fresh = one;
+        }
+    }
+    if (!fresh) {
+        auto started = start_template(own_network);
+        if (!started) {
+            return started;
+        }
+        fresh = std::move(*started);
+    }
+    Message message;
+    message.tag = Tag::setup;
+    if (auto sent = send(fresh->control.get(), message, image, {}); !sent) {
+        drop(fresh);
+        return std::unexpected(sent.error());
+    }
+    fresh->asked = true;
+    fresh->image = std::move(image);
+    return fresh;
+}
+
+void Launcher::drop(const TemplatePtr& broken) { templates_.remove(broken); }
 
 base::Result<std::string> Launcher::filter(bool refuse_set_id) {
     std::string& built = filters_[refuse_set_id ? 1 : 0];
@@ -268,36 +337,46 @@ base::Result<std::string> Launcher::filter(bool refuse_set_id) {
     return built;
 }
 
-base::Task<base::Result<LaunchedScope>> Launcher::launch(ScopeSpec scope, base::Deadline deadline) {
-    auto binary = executable();
-    if (!binary) {
-        co_return std::unexpected(binary.error());
-    }
+base::Task<base::Result<LaunchedScope>> Launcher::try_launch(
+    const ScopeSpec& scope, base::Deadline deadline
+) {
     auto seccomp = filter(scope.mounts.idmapped);
     if (!seccomp) {
         co_return std::unexpected(seccomp.error());
     }
-    const InitSpec spec = init_spec(scope, std::move(*seccomp));
+    auto origin = template_for(scope);
+    if (!origin) {
+        co_return std::unexpected(origin.error());
+    }
     int pair[2];
     if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) {
         co_return fail_launch("socketpair", errno);
     }
     base::Fd ours(pair[0]);
     base::Fd theirs(pair[1]);
-    if (auto sent = send_spec(ours.get(), spec); !sent) {
-        co_return std::unexpected(sent.error());
+    const InitSpec spec = init_spec(scope, std::move(*seccomp));
+    std::vector<int> fds{theirs.get()};
+    for (const fsmount::Mount& mount : spec.mounts) {
+        if (mount.fd) {
+            fds.push_back(mount.fd->get());
+        }
     }
-    auto stage_pid = spawn_stage(*binary, theirs.get());
-    if (!stage_pid) {
-        co_return std::unexpected(stage_pid.error());
+    Message message;
+    message.tag = Tag::make_scope;
+    message.id = ++last_id_;
+    const std::string text = encode_spec(spec);
+    auto sent = send((*origin)->control.get(), message, text, fds);
+    while (!sent && sent.error().sys_errno == EAGAIN && !deadline.passed()) {
+        co_await base::sleep_until(base::Deadline::after(kSendRetry));
+        sent = send((*origin)->control.get(), message, text, fds);
     }
     theirs.reset();
-    ChildProcess stage(*stage_pid);
     LaunchedScope launched;
-    auto ready = co_await follow_setup(ours.get(), deadline, launched);
-    // The stage ended before the init reported, or is about to.
-    co_await stage.wait_end(deadline);
+    launched.network = std::make_unique<NetworkLease>(*origin, message.id);
+    auto ready = sent ? co_await follow_setup(ours.get(), deadline, launched) : std::move(sent);
     if (!ready) {
+        // Its next scope may fail alike; a new one is made of what the host gives then.
+        drop(*origin);
         find_late_init(ours.get(), launched);
         co_return std::unexpected(ready.error());  // what still runs is killed and reaped here
     }
@@ -307,8 +386,20 @@ base::Task<base::Result<LaunchedScope>> Launcher::launch(ScopeSpec scope, base::
     co_return launched;
 }
 
+base::Task<base::Result<LaunchedScope>> Launcher::launch(ScopeSpec spec, base::Deadline deadline) {
+    auto launched = co_await try_launch(spec, deadline);
+    // A template that was killed meanwhile says nothing; it was dropped, and another one is made.
+    if (!launched && launched.error().code == kTemplateGone) {
+        launched = co_await try_launch(spec, deadline);
+        if (!launched) {
+            launched.error().code = "scope_setup_failed";
+        }
+    }
+    co_return launched;
+}
+
 std::string setup_remedy(const std::string& step, int error) {
-    if (step == "user_namespace" || step == "id_maps") {
+    if (step == "user_namespace") {
         if (error == ENOSPC) {
             return "Raise the sysctl user.max_user_namespaces";
         }
@@ -323,8 +414,7 @@ std::string setup_remedy(const std::string& step, int error) {
         return "The engine's seccomp profile or AppArmor refuses namespaces: use the profile in "
                "images/";
     }
-    if (step == "private_mounts" || step == "new_root" || step == "mounts" ||
-        step == "pivot_root") {
+    if (step == "stage" || step == "image" || step == "mounts" || step == "pivot_root") {
         if (error == EPERM || error == EACCES) {
             return "Mounting is refused: use the seccomp profile in images/ and --security-opt "
                    "apparmor=unconfined (or a profile that allows mount and pivot_root)";
@@ -333,7 +423,7 @@ std::string setup_remedy(const std::string& step, int error) {
             return "Linux 5.12 or newer is needed";
         }
     }
-    if (step == "open_sources" && error == EACCES) {
+    if ((step == "open_sources" || step == "image") && error == EACCES) {
         return "uid 1000 must be able to reach this path (x on every directory above it)";
     }
     return {};

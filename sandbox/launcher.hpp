@@ -1,5 +1,5 @@
-// Starts scopes: re-executes this binary from a sealed copy of itself, hands it the spec, and waits
-// until pid 1 reports that it is ready or which step failed.
+// Starts scopes: keeps templates (sandbox/scope_template), asks one of them for a new pid 1, and
+// waits until that reports that it is ready or which step failed.
 #pragma once
 
 #include "base/async.hpp"
@@ -8,6 +8,9 @@
 #include "sandbox/scope.hpp"
 
 #include <array>
+#include <cstdint>
+#include <list>
+#include <memory>
 #include <string>
 
 #include <sys/types.h>
@@ -39,7 +42,33 @@ class ChildProcess {
     base::Fd pidfd_;
 };
 
+// One template process and its control socket.
+struct ScopeTemplate {
+    ChildProcess process;
+    base::Fd control;
+    bool own_network = true;
+    bool asked = false;  // it has its image
+    std::string image;   // what all its scopes show, in the form it was sent
+};
+
+// A scope's claim on a network of its template, which may give it to another scope afterwards.
+// Destroyed once nothing of the scope runs.
+class NetworkLease {
+  public:
+    NetworkLease(std::shared_ptr<ScopeTemplate> owner, std::uint64_t id)
+        : owner_(std::move(owner)), id_(id) {}
+    NetworkLease(const NetworkLease&) = delete;
+    NetworkLease& operator=(const NetworkLease&) = delete;
+    ~NetworkLease();
+
+  private:
+    std::shared_ptr<ScopeTemplate> owner_;
+    std::uint64_t id_;
+};
+
 struct LaunchedScope {
+    // Destroyed after `init`, whose end proves that the scope is empty.
+    std::unique_ptr<NetworkLease> network;
     ChildProcess init;
     base::Fd control;
     bool fresh_proc = true;
@@ -50,15 +79,28 @@ struct LaunchedScope {
 
 class Launcher {
   public:
+    // Starts a template before it is needed: `ars exec` prepares its mounts meanwhile.
+    void prepare(bool own_network);
     // Error "scope_setup_failed": message and sys_errno say which step and why, and what helps.
     base::Task<base::Result<LaunchedScope>> launch(ScopeSpec spec, base::Deadline deadline);
 
   private:
-    [[nodiscard]] base::Result<int> executable();
+    using TemplatePtr = std::shared_ptr<ScopeTemplate>;
+
+    base::Task<base::Result<LaunchedScope>> try_launch(
+        const ScopeSpec& spec, base::Deadline deadline
+    );
+    [[nodiscard]] base::Result<int> program();
+    [[nodiscard]] base::Result<TemplatePtr> start_template(bool own_network);
+    [[nodiscard]] base::Result<TemplatePtr> template_for(const ScopeSpec& spec);
+    void drop(const TemplatePtr& broken);
     [[nodiscard]] base::Result<std::string> filter(bool refuse_set_id);
-    base::Fd executable_;  // a sealed memfd, made at the first launch
-    std::array<std::string, 2>
-        filters_;  // without and with refused set-id bits, built when first needed
+
+    base::Fd program_;                  // a sealed memfd, made with the first template
+    std::list<TemplatePtr> templates_;  // the latest used first
+    std::uint64_t last_id_ = 0;
+    // Without and with refused set-id bits, built when first needed.
+    std::array<std::string, 2> filters_;
 };
 
 // What an operator can do about a failed step; empty when nothing is known.

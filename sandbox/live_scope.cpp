@@ -44,6 +44,7 @@ LiveScope::LiveScope(
     : executor_(std::move(executor)),
       io_(std::move(io)),
       log_(log),
+      network_(std::move(launched.network)),
       init_(std::move(launched.init)),
       control_fd_(std::move(launched.control)),
       generation_(generation),
@@ -198,16 +199,9 @@ base::Task<base::Result<void>> LiveScope::start(RunningPtr running, const Comman
     Message message;
     message.tag = Tag::start;
     message.id = running->id;
-    base::Fd payload;
-    if (text.size() > kInlineBytes) {
-        auto file = memory_file("ars-command", text);
-        if (!file) {
-            co_return std::unexpected(file.error());
-        }
-        payload = std::move(*file);
-        fds.push_back(payload.get());
-        message.payload_in_memfd = 1;
-        text.clear();
+    const auto payload = pack_payload(message, text, fds);
+    if (!payload) {
+        co_return std::unexpected(payload.error());
     }
     if (auto sent = co_await send(message, std::move(text), std::move(fds)); !sent) {
         co_return sent;
@@ -384,6 +378,7 @@ base::Task<void> LiveScope::close() {
     if (!co_await init_.wait_end(base::Deadline::after(limits::kKillProof))) {
         log_.error("scope_not_ended", {{"generation", generation_}, {"pid", init_.pid()}});
     }
+    network_.reset();
     on_closed();
     control_stream_.reset();
     control_fd_.reset();

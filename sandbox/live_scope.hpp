@@ -81,6 +81,7 @@ class LiveScope final : public Scope, public std::enable_shared_from_this<LiveSc
     boost::asio::any_io_executor executor_;
     std::shared_ptr<ChildIo> io_;
     const base::Log& log_;
+    std::unique_ptr<NetworkLease> network_;  // given up once `init_` has ended
     ChildProcess init_;
     std::unique_ptr<ChildStream> control_stream_;
     base::Fd control_fd_;

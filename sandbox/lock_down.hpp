@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/result.hpp"
-#include "sandbox/protocol.hpp"
+#include "sandbox/init_spec.hpp"
 
 #include <string>
 

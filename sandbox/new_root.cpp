@@ -193,30 +193,6 @@ base::Result<void> put_symlink(int root, const Mount& mount) {
     return {};
 }
 
-// Covers something that may be there. What is not there needs no cover.
-base::Result<void> hide(int root, const Mount& mount) {
-    const bool directory = mount.kind == MountKind::hide_directory;
-    const base::Fd target =
-        open_in_root(root, mount.guest, directory ? O_PATH | O_DIRECTORY : O_PATH);
-    if (!target) {
-        return errno == ENOENT || errno == ENOTDIR ? base::Result<void>{}
-                                                   : fail_step("open " + mount.guest);
-    }
-    constexpr unsigned kAttributes = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC;
-    if (directory) {
-        auto cover = new_filesystem("tmpfs", {{"mode", "555"}}, kAttributes | MOUNT_ATTR_NODEV);
-        if (!cover) {
-            return std::unexpected(cover.error());
-        }
-        return move_here(cover->get(), target.get(), mount.guest);
-    }
-    const base::Fd cover(::open_tree(AT_FDCWD, "/dev/null", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC));
-    if (!cover) {
-        return fail_step("open_tree /dev/null");
-    }
-    return move_here(cover.get(), target.get(), mount.guest);
-}
-
 // The text lies in the root's own tmpfs under a name that is gone before anybody could see it: the
 // mount keeps the file.
 base::Result<void> cover_with_text(int root, const Mount& mount) {
@@ -279,24 +255,49 @@ base::Result<void> mount_new_filesystem(int root, const Mount& mount) {
 
 }  // namespace
 
-base::Result<void> NewRoot::open_sources(const std::vector<Mount>& mounts) {
-    for (const Mount& mount : mounts) {
-        base::Fd source;
-        const bool recursive = mount.kind == MountKind::bind;
-        if ((recursive || mount.kind == MountKind::device) && !mount.fd) {
-            const unsigned flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC |
-                                   (recursive ? static_cast<unsigned>(AT_RECURSIVE) : 0U);
-            source = base::Fd(::open_tree(AT_FDCWD, mount.source.c_str(), flags));
-            if (!source) {
-                return fail_step("open_tree " + mount.source);
-            }
-        }
-        sources_.push_back(std::move(source));
+base::Result<base::Fd> NewRoot::copy_of(const std::string& path, bool recursive) const {
+    const base::Fd found = open_in_root(host_.get(), path, O_PATH);
+    if (!found) {
+        return fail_step("open " + path);
     }
-    return {};
+    const unsigned flags = AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC |
+                           (recursive ? static_cast<unsigned>(AT_RECURSIVE) : 0U);
+    base::Fd copy(::open_tree(found.get(), "", flags));
+    if (!copy) {
+        return fail_step("open_tree " + path);
+    }
+    return copy;
 }
 
-base::Result<void> NewRoot::attach() {
+base::Result<void> NewRoot::enter_stage() {
+    auto stage = new_filesystem(
+        "tmpfs",
+        {{"mode", "755"}, {"size", "64k"}, {"nr_inodes", "16"}},
+        MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV
+    );
+    if (!stage) {
+        return std::unexpected(stage.error());
+    }
+    bool attached = false;
+    for (const char* place : {"/tmp", "/home", "/mnt", "/var", "/etc", "/usr"}) {
+        if (::move_mount(stage->get(), "", AT_FDCWD, place, MOVE_MOUNT_F_EMPTY_PATH) == 0) {
+            attached = true;
+            break;
+        }
+        if (errno != ENOENT && errno != ENOTDIR && errno != EACCES) {
+            return fail_step(std::string("mount the stage on ") + place);
+        }
+    }
+    if (!attached) {
+        return fail_step("find a directory for the stage");
+    }
+    if (::mkdirat(stage->get(), "old", 0700) != 0 || ::mkdirat(stage->get(), "new", 0700) != 0 ||
+        ::fchdir(stage->get()) != 0) {
+        return fail_step("prepare the stage");
+    }
+    if (::syscall(SYS_pivot_root, ".", "old") != 0 || ::chdir("/") != 0) {
+        return fail_step("pivot_root to the stage");
+    }
     auto root = new_filesystem(
         "tmpfs",
         {{"mode", "755"}, {"size", "1m"}, {"nr_inodes", "4096"}},
@@ -305,16 +306,57 @@ base::Result<void> NewRoot::attach() {
     if (!root) {
         return std::unexpected(root.error());
     }
-    root_ = std::move(*root);
-    for (const char* place : {"/tmp", "/home", "/mnt", "/var", "/etc"}) {
-        if (::move_mount(root_.get(), "", AT_FDCWD, place, MOVE_MOUNT_F_EMPTY_PATH) == 0) {
-            return {};
-        }
-        if (errno != ENOENT && errno != ENOTDIR && errno != EACCES) {
-            return fail_step(std::string("mount the new root on ") + place);
-        }
+    if (::move_mount(root->get(), "", AT_FDCWD, "/new", MOVE_MOUNT_F_EMPTY_PATH) != 0) {
+        return fail_step("mount the new root");
     }
-    return fail_step("find a directory for the new root");
+    return reopen();
+}
+
+base::Result<void> NewRoot::reopen() {
+    host_ = base::Fd(::open("/old", O_PATH | O_DIRECTORY | O_CLOEXEC));
+    root_ = base::Fd(::open("/new", O_PATH | O_DIRECTORY | O_CLOEXEC));
+    return host_ && root_ ? base::Result<void>{} : fail_step("open the stage");
+}
+
+base::Result<void> NewRoot::open_sources(const std::vector<Mount>& mounts) {
+    sources_.clear();
+    for (const Mount& mount : mounts) {
+        base::Fd source;
+        const bool recursive = mount.kind == MountKind::bind;
+        if ((recursive || mount.kind == MountKind::device) && !mount.fd) {
+            auto copy = copy_of(mount.source, recursive);
+            if (!copy) {
+                return std::unexpected(copy.error());
+            }
+            source = std::move(*copy);
+        }
+        sources_.push_back(std::move(source));
+    }
+    return {};
+}
+
+// Covers something that may be there. What is not there needs no cover.
+base::Result<void> NewRoot::hide(const Mount& mount) {
+    const bool directory = mount.kind == MountKind::hide_directory;
+    const base::Fd target =
+        open_in_root(root_.get(), mount.guest, directory ? O_PATH | O_DIRECTORY : O_PATH);
+    if (!target) {
+        return errno == ENOENT || errno == ENOTDIR ? base::Result<void>{}
+                                                   : fail_step("open " + mount.guest);
+    }
+    constexpr unsigned kAttributes = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC;
+    if (directory) {
+        auto cover = new_filesystem("tmpfs", {{"mode", "555"}}, kAttributes | MOUNT_ATTR_NODEV);
+        if (!cover) {
+            return std::unexpected(cover.error());
+        }
+        return move_here(cover->get(), target.get(), mount.guest);
+    }
+    auto cover = copy_of("/dev/null", false);
+    if (!cover) {
+        return std::unexpected(cover.error());
+    }
+    return move_here(cover->get(), target.get(), mount.guest);
 }
 
 base::Result<void> NewRoot::mount_proc(const std::string& guest) {
@@ -332,17 +374,15 @@ base::Result<void> NewRoot::mount_proc(const std::string& guest) {
     }
     // Refused wherever the engine masks parts of /proc: a fresh one would show them.
     fresh_proc_ = false;
-    const base::Fd outer(::open_tree(
-        AT_FDCWD, "/proc", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | static_cast<unsigned>(AT_RECURSIVE)
-    ));
+    auto outer = copy_of("/proc", true);
     if (!outer) {
-        return fail_step("open_tree /proc");
+        return std::unexpected(outer.error());
     }
-    if (auto moved = move_here(outer.get(), target->get(), guest); !moved) {
+    if (auto moved = move_here(outer->get(), target->get(), guest); !moved) {
         return moved;
     }
     return set_attributes(
-        outer.get(),
+        outer->get(),
         MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC,
         true
     );
@@ -361,7 +401,7 @@ base::Result<void> NewRoot::mount_one(const Mount& mount, base::Fd& source) {
             return mount_proc(mount.guest);
         case MountKind::hide_file:
         case MountKind::hide_directory:
-            return hide(root, mount);
+            return hide(mount);
         case MountKind::text_file:
             return cover_with_text(root, mount);
         case MountKind::tmpfs:
@@ -397,10 +437,11 @@ base::Result<void> NewRoot::enter() {
     if (::fchdir(root_.get()) != 0) {
         return fail_step("chdir to the new root");
     }
-    // Old and new root stacked on one place: the old one is then on top and "." leads to it.
+    // Stage and new root stacked on one place: the stage is then on top and "." leads to it.
     if (::syscall(SYS_pivot_root, ".", ".") != 0) {
         return fail_step("pivot_root");
     }
+    host_.reset();
     if (::umount2(".", MNT_DETACH) != 0) {
         return fail_step("umount the old root");
     }

@@ -12,13 +12,17 @@ namespace ars::sandbox {
 
 class NewRoot {
   public:
-    // Opens every bind source and device: before anything covers the host's tree.
+    // Puts this process on an empty root of its own: the host's tree lies below /old, the scope's
+    // root, still empty, at /new. Nothing of the host is covered by it, so every source stays
+    // reachable.
+    [[nodiscard]] base::Result<void> enter_stage();
+    // In a process that was cloned into a mount namespace of its own: its copy of the stage.
+    [[nodiscard]] base::Result<void> reopen();
+    // Opens every bind source and device of `mounts`, on the host's tree.
     [[nodiscard]] base::Result<void> open_sources(const std::vector<fsmount::Mount>& mounts);
-    // An empty tmpfs, attached where the old tree has a directory to spare.
-    [[nodiscard]] base::Result<void> attach();
     // The plan from top to bottom.
     [[nodiscard]] base::Result<void> mount_all(const std::vector<fsmount::Mount>& mounts);
-    // Makes it the root of this mount namespace, read-only, and lets go of the old one.
+    // Makes it the root of this mount namespace, read-only, and lets go of the stage.
     [[nodiscard]] base::Result<void> enter();
 
     // False when a fresh procfs was refused and the container's is shown instead, read-only.
@@ -27,9 +31,13 @@ class NewRoot {
   private:
     [[nodiscard]] base::Result<void> mount_one(const fsmount::Mount& mount, base::Fd& source);
     [[nodiscard]] base::Result<void> mount_proc(const std::string& guest);
+    [[nodiscard]] base::Result<void> hide(const fsmount::Mount& mount);
+    // A copy of what the host shows at `path`, not yet mounted anywhere.
+    [[nodiscard]] base::Result<base::Fd> copy_of(const std::string& path, bool recursive) const;
 
-    base::Fd root_;
-    std::vector<base::Fd> sources_;  // one per mount of the plan, empty where it needs none
+    base::Fd host_;                  // the host's tree
+    base::Fd root_;                  // the scope's
+    std::vector<base::Fd> sources_;  // one per mount being made, empty where it needs none
     bool fresh_proc_ = true;
 };
 

@@ -1,5 +1,7 @@
 #include "sandbox/protocol.hpp"
 
+#include "sandbox/packing.hpp"
+
 #include <cerrno>
 #include <cstring>
 
@@ -10,140 +12,11 @@
 
 namespace ars::sandbox {
 
-namespace {
-
-class Writer {
-  public:
-    void number(std::uint64_t value) {
-        bytes_.append(reinterpret_cast<const char*>(&value), sizeof value);
-    }
-    void text(std::string_view value) {
-        number(value.size());
-        bytes_.append(value);
-    }
-    [[nodiscard]] std::string take() { return std::move(bytes_); }
-
-  private:
-    std::string bytes_;
-};
-
-// Reads what Writer wrote; after the first short read everything is empty and `ok()` false.
-class Reader {
-  public:
-    explicit Reader(std::string_view bytes) : bytes_(bytes) {}
-    std::uint64_t number() {
-        std::uint64_t value = 0;
-        if (bytes_.size() < sizeof value) {
-            ok_ = false;
-            bytes_ = {};
-            return 0;
-        }
-        std::memcpy(&value, bytes_.data(), sizeof value);
-        bytes_.remove_prefix(sizeof value);
-        return value;
-    }
-    std::string text() {
-        const std::uint64_t size = number();
-        if (size > bytes_.size()) {
-            ok_ = false;
-            bytes_ = {};
-            return {};
-        }
-        std::string value(bytes_.substr(0, size));
-        bytes_.remove_prefix(size);
-        return value;
-    }
-    [[nodiscard]] bool ok() const { return ok_; }
-
-  private:
-    std::string_view bytes_;
-    bool ok_ = true;
-};
-
-void write_list(Writer& out, const std::vector<std::string>& list) {
-    out.number(list.size());
-    for (const std::string& item : list) {
-        out.text(item);
-    }
-}
-
-std::vector<std::string> read_list(Reader& in) {
-    std::vector<std::string> list;
-    const std::uint64_t count = in.number();
-    for (std::uint64_t i = 0; i < count && in.ok(); ++i) {
-        list.push_back(in.text());
-    }
-    return list;
-}
-
-}  // namespace
-
-std::string encode_spec(const InitSpec& spec) {
-    Writer out;
-    out.text(spec.hostname);
-    out.number(spec.own_network ? 1 : 0);
-    out.number(spec.processes);
-    out.number(spec.file_size);
-    out.number(spec.open_files);
-    out.text(spec.seccomp);
-    out.number(spec.mounts.size());
-    for (const fsmount::Mount& mount : spec.mounts) {
-        out.number(static_cast<std::uint64_t>(mount.kind));
-        out.text(mount.guest);
-        out.text(mount.source);
-        out.number(mount.fd ? 1 : 0);
-        out.number(mount.read_only ? 1 : 0);
-        out.number(mount.no_exec ? 1 : 0);
-        out.number(mount.size_bytes);
-        out.number(mount.inodes);
-        out.number(mount.mode);
-    }
-    return out.take();
-}
-
-base::Result<InitSpec> decode_spec(std::string_view bytes, std::vector<base::Fd> fds) {
-    Reader in(bytes);
-    InitSpec spec;
-    spec.hostname = in.text();
-    spec.own_network = in.number() != 0;
-    spec.processes = static_cast<std::uint32_t>(in.number());
-    spec.file_size = in.number();
-    spec.open_files = static_cast<std::uint32_t>(in.number());
-    spec.seccomp = in.text();
-    const std::uint64_t count = in.number();
-    std::size_t next_fd = 0;
-    for (std::uint64_t i = 0; i < count && in.ok(); ++i) {
-        fsmount::Mount mount;
-        mount.kind = static_cast<fsmount::MountKind>(in.number());
-        mount.guest = in.text();
-        mount.source = in.text();
-        const bool has_fd = in.number() != 0;
-        mount.read_only = in.number() != 0;
-        mount.no_exec = in.number() != 0;
-        mount.size_bytes = in.number();
-        mount.inodes = in.number();
-        mount.mode = static_cast<unsigned>(in.number());
-        if (has_fd) {
-            if (next_fd >= fds.size()) {
-                return base::fail(
-                    base::ErrorKind::internal, "bad_spec", "a detached mount did not arrive"
-                );
-            }
-            mount.fd = std::make_shared<base::Fd>(std::move(fds[next_fd++]));
-        }
-        spec.mounts.push_back(std::move(mount));
-    }
-    if (!in.ok()) {
-        return base::fail(base::ErrorKind::internal, "bad_spec", "the scope's spec is cut short");
-    }
-    return spec;
-}
-
 std::string encode_start(const StartText& start) {
     Writer out;
     out.text(start.cwd);
-    write_list(out, start.argv);
-    write_list(out, start.environment);
+    out.list(start.argv);
+    out.list(start.environment);
     return out.take();
 }
 
@@ -151,12 +24,25 @@ base::Result<StartText> decode_start(std::string_view bytes) {
     Reader in(bytes);
     StartText start;
     start.cwd = in.text();
-    start.argv = read_list(in);
-    start.environment = read_list(in);
+    start.argv = in.list();
+    start.environment = in.list();
     if (!in.ok() || start.argv.empty()) {
         return base::fail(base::ErrorKind::internal, "bad_start", "the command is cut short");
     }
     return start;
+}
+
+base::Result<base::Fd> pack_payload(Message& message, std::string& text, std::vector<int>& fds) {
+    if (text.size() <= kInlineBytes) {
+        return base::Fd();
+    }
+    auto file = memory_file("ars-message", text);
+    if (file) {
+        fds.push_back(file->get());
+        message.payload_in_memfd = 1;
+        text.clear();
+    }
+    return file;
 }
 
 int send_message(
@@ -227,6 +113,14 @@ base::Result<Received> receive_message(int socket) {
     buffer.resize(static_cast<std::size_t>(n));
     buffer.erase(0, sizeof(Message));
     received.text = std::move(buffer);
+    if (received.message.payload_in_memfd != 0 && !received.fds.empty()) {
+        auto text = base::read_to_end(received.fds.back().get(), kPayloadBytes);
+        if (!text) {
+            return std::unexpected(text.error());
+        }
+        received.text = std::move(*text);
+        received.fds.pop_back();
+    }
     return received;
 }
 

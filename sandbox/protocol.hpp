@@ -1,13 +1,16 @@
-// What the server and a scope's init say to each other over their seqpacket pair. Both ends are the
-// same binary, so the layout is plain memory; it never leaves the machine.
+// What the server says to its template (the process that scopes are cloned from), and what server
+// and a scope's init say to each other, over seqpacket pairs. Both ends are built together, so the
+// layout is plain memory; it never leaves the machine.
 //
-// Down: setup (the spec's memfd and detached mounts attached), start (stdio attached), signal_tree,
-// kill_tree, list. Up: init_pid, step_failed, ready, exec_failed, ended, emptied, processes.
+// To the template: setup (what all scopes share), make_scope (the scope's spec, its end of the
+// control pair and its detached mounts attached), network_free.
+// To the init: start (stdio attached), signal_tree, kill_tree, list.
+// From both, on the scope's pair: init_pid, step_failed, ready, exec_failed, ended, emptied,
+// processes.
 #pragma once
 
 #include "base/fd.hpp"
 #include "base/result.hpp"
-#include "fsmount/mount_plan.hpp"
 
 #include <cstdint>
 #include <map>
@@ -21,8 +24,11 @@
 namespace ars::sandbox {
 
 enum class Tag : std::uint32_t {
-    // down
-    setup,
+    // to the template
+    setup,         // text: an InitSpec of which only the mounts count
+    make_scope,    // id: names the scope's network for network_free; descriptors: control, mounts
+    network_free,  // nothing of scope `id` is left, its network may serve again
+    // to the init
     start,        // text: see encode_start(); descriptors: stdout, stderr, [stdin]
     signal_tree,  // value: signal
     kill_tree,    // STOP and KILL sweeps until the tree is empty
@@ -30,7 +36,7 @@ enum class Tag : std::uint32_t {
     // up
     init_pid,     // value: pid in the server's namespace
     step_failed,  // value: errno, text: step '\0' what
-    ready,        // value: 1 when /proc is the scope's own
+    ready,        // value: 1 when /proc is the scope's own; descriptor: the proxy's listener
     exec_failed,  // value: errno, text: "fork", "chdir" or "exec"; the command is over
     ended,        // value: wait status, flag: nothing else of the command's tree is left
     emptied,      // nothing of the command's tree is left
@@ -42,31 +48,20 @@ struct Message {
     std::int32_t value = 0;
     std::uint64_t id = 0;  // of the command
     std::uint32_t flag = 0;
-    std::uint32_t payload_in_memfd = 0;  // start: the text is in the last descriptor attached
+    std::uint32_t payload_in_memfd = 0;  // the text is in the last descriptor attached
 };
 
 inline constexpr std::size_t kMessageBytes = 64 * 1024;
-inline constexpr std::size_t kInlineBytes = 32 * 1024;  // a longer start message travels in a memfd
-inline constexpr std::size_t kMessageFds = 250;         // SCM_MAX_FD is 253
+inline constexpr std::size_t kInlineBytes = 32 * 1024;          // a longer text travels in a memfd
+inline constexpr std::size_t kPayloadBytes = 16 * 1024 * 1024;  // and may have this many
+inline constexpr std::size_t kMessageFds = 250;                 // SCM_MAX_FD is 253
 inline constexpr std::size_t kListedProcesses = 64;
 inline constexpr std::size_t kListedCommandBytes = 200;
-inline constexpr int kControlFd = 3;  // of the init, from its start
-inline constexpr std::string_view kInitName = "ars-scope-init";
-
-// All that an init must know. `mounts[i].fd` travels beside it as a descriptor.
-struct InitSpec {
-    std::string hostname;
-    bool own_network = true;
-    std::uint32_t processes = 0;
-    std::uint64_t file_size = 0;
-    std::uint32_t open_files = 0;
-    std::string seccomp;  // an array of sock_filter
-    std::vector<fsmount::Mount> mounts;
-};
-
-[[nodiscard]] std::string encode_spec(const InitSpec& spec);
-// `fds` are taken in order by the mounts that had one.
-[[nodiscard]] base::Result<InitSpec> decode_spec(std::string_view bytes, std::vector<base::Fd> fds);
+inline constexpr int kControlFd = 3;  // of template and init, from their start
+inline constexpr const char* kInitName = "ars-scope-init";
+inline constexpr const char* kOwnNetwork = "own";  // argv[1] of a template: its scopes' network
+inline constexpr const char* kSharedNetwork = "shared";
+inline constexpr int kProxyPort = 3128;  // where the proxy of an allow-list listens in the scope
 
 struct StartText {
     std::string cwd;
@@ -75,6 +70,12 @@ struct StartText {
 };
 [[nodiscard]] std::string encode_start(const StartText& start);
 [[nodiscard]] base::Result<StartText> decode_start(std::string_view bytes);
+
+// Moves a text that is too long for one message into a sealed memfd, the last of `fds`; the answer
+// owns it and must live until the message is sent. receive_message() puts it back.
+[[nodiscard]] base::Result<base::Fd> pack_payload(
+    Message& message, std::string& text, std::vector<int>& fds
+);
 
 // One message with descriptors. Never blocks: errno EAGAIN when the other end does not read.
 [[nodiscard]] int send_message(

@@ -33,7 +33,9 @@ class ScopeTable final : public Sandbox, public std::enable_shared_from_this<Sco
           options_(options),
           log_(log),
           io_(std::move(io)),
-          sweep_timer_(executor) {}
+          sweep_timer_(executor) {
+        launcher_.prepare(options_.expected != Network::host);
+    }
 
     base::Task<base::Result<std::shared_ptr<Scope>>> acquire(
         ScopeKey key, std::function<base::Result<ScopeSpec>()> spec

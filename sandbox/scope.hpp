@@ -75,6 +75,8 @@ struct SandboxOptions {
     base::milliseconds idle_release = base::limits::kScopeIdleRelease;
     std::uint32_t max_scopes = base::limits::kScopes;
     IoBackend backend = IoBackend::automatic;
+    // The kind of network that the first scope is expected to want: prepared meanwhile.
+    Network expected = Network::none;
 };
 
 // All scopes of the appliance. Used on its executor only.
@@ -96,8 +98,5 @@ class Sandbox {
 [[nodiscard]] base::Result<std::unique_ptr<Sandbox>> make_sandbox(
     boost::asio::any_io_executor executor, SandboxOptions options, const base::Log& log
 );
-
-// main() calls this first of all: when the process was started as a scope's init it never returns.
-void become_scope_init_if_asked(int argc, char** argv);
 
 }  // namespace ars::sandbox

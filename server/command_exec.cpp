@@ -234,7 +234,7 @@ int command_exec(const ExecOptions& options) {
     }
     const base::Log log(STDERR_FILENO, base::LogLevel::off);
     asio::io_context io(1);
-    auto sandbox = sandbox::make_sandbox(io.get_executor(), {}, log);
+    auto sandbox = sandbox::make_sandbox(io.get_executor(), {.expected = policy->network}, log);
     if (!sandbox) {
         return fail_setup(sandbox.error().message);
     }

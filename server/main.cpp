@@ -1,6 +1,5 @@
-// The entry of the one binary: become a scope's init when asked, else parse the command line and
-// dispatch. The last of the three places that catch exceptions.
-#include "sandbox/scope.hpp"
+// The entry of the one binary: parse the command line and dispatch. The last of the three places
+// that catch exceptions.
 #include "server/options.hpp"
 
 #include <csignal>
@@ -32,7 +31,6 @@ struct Dispatch {
 }  // namespace
 
 int main(int argc, char** argv) {
-    ars::sandbox::become_scope_init_if_asked(argc, argv);
     // A peer that goes away is an error of that one write, and an inherited "ignore" of SIGCHLD
     // would make children vanish before they are reaped.
     std::signal(SIGPIPE, SIG_IGN);

@@ -22,11 +22,19 @@ class MountPlanTest : public WorkspaceTest {
         EXPECT_TRUE(made) << made.error().message;
         return std::move(*made);
     }
+    // In the order in which they are made.
+    static std::vector<Mount> all(const MountPlan& plan) {
+        std::vector<Mount> mounts = plan.image;
+        mounts.insert(mounts.end(), plan.mounts.begin(), plan.mounts.end());
+        return mounts;
+    }
     // The last entry for `guest` is what a process sees there.
     static const Mount* at(const MountPlan& plan, const std::string& guest) {
-        for (auto it = plan.mounts.rbegin(); it != plan.mounts.rend(); ++it) {
-            if (it->guest == guest) {
-                return &*it;
+        for (const auto* list : {&plan.mounts, &plan.image}) {
+            for (auto it = list->rbegin(); it != list->rend(); ++it) {
+                if (it->guest == guest) {
+                    return &*it;
+                }
             }
         }
         return nullptr;
@@ -51,7 +59,7 @@ TEST_F(MountPlanTest, ShowsTheImageReadOnlyAndTheWorkspaceWritable) {
 }
 
 TEST_F(MountPlanTest, OnlyUserDataAndOwnFileSystemsAreWritable) {
-    for (const Mount& mount : plan().mounts) {
+    for (const Mount& mount : all(plan())) {
         if (!mount.read_only && mount.kind == MountKind::bind) {
             EXPECT_EQ(mount.guest, "/home/gem/user-data");
         }
@@ -66,7 +74,7 @@ TEST_F(MountPlanTest, BindsNothingOfTheHostButTheImageAndTheWorkspace) {
     const std::set<std::string> image = {
         "bin", "sbin", "usr", "etc", "opt", "var", "srv", "nix", "app"
     };
-    for (const Mount& mount : plan().mounts) {
+    for (const Mount& mount : all(plan())) {
         if (mount.kind != MountKind::bind || mount.guest.starts_with("/home/gem/")) {
             continue;
         }
@@ -139,7 +147,7 @@ TEST_F(MountPlanTest, C68CoversUnixSocketsThatLieInTheImage) {
 TEST_F(MountPlanTest, EveryMountPointExistsBeforeItIsMountedOn) {
     std::set<std::string> directories = {"/"};
     std::vector<std::string> bound;
-    for (const Mount& mount : plan().mounts) {
+    for (const Mount& mount : all(plan())) {
         const std::string parent =
             mount.guest.substr(0, std::max<std::size_t>(mount.guest.rfind('/'), 1));
         const auto holds = [&](const std::string& directory) {

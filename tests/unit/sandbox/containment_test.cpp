@@ -56,7 +56,7 @@ TEST_F(Containment, ToolIsGemWithoutCapabilitiesUnderItsOwnPidOne) {
         outcome.out,
         "1000\n1000\n1000\nCapInh:\t" + none + "CapPrm:\t" + none + "CapEff:\t" + none +
             "CapBnd:\t" + none + "CapAmb:\t" + none +
-            "NoNewPrivs:\t1\nSeccomp:\t2\nars-scope-init ars\n"
+            "NoNewPrivs:\t1\nSeccomp:\t2\nars-scope-init own ars\n"
     );
     EXPECT_LT(std::atoi(bench.sh("echo $$").out.c_str()), 200);
 }

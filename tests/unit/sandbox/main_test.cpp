@@ -1,5 +1,4 @@
-// The test program is its own scope init, as the server is: it must say so before anything else
-// runs.
+// Beside the tests, the program can be a server that is killed by one of them.
 #include "sandbox/scope.hpp"
 #include "tests/unit/sandbox/scope_fixture.hpp"
 
@@ -27,7 +26,6 @@ void hold_a_scope(const std::string& seconds) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    ars::sandbox::become_scope_init_if_asked(argc, argv);
     if (argc == 3 && std::string_view(argv[1]) == "hold-a-scope") {
         hold_a_scope(argv[2]);
         return 0;

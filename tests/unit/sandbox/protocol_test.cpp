@@ -1,5 +1,7 @@
 #include "sandbox/protocol.hpp"
 
+#include "sandbox/init_spec.hpp"
+
 #include <gtest/gtest.h>
 
 #include <sys/socket.h>

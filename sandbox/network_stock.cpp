@@ -1,0 +1,113 @@
+#include "sandbox/network_stock.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include <fcntl.h>
+#include <net/if.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+namespace ars::sandbox {
+
+namespace {
+
+constexpr std::size_t kSockstatBytes = 4096;
+
+std::unexpected<base::Error> fail_step(const std::string& what) {
+    return base::fail_errno("scope_setup_failed", what, errno);
+}
+
+base::Result<void> raise_loopback() {
+    const base::Fd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    if (!socket) {
+        return fail_step("socket for lo");
+    }
+    ifreq request{};
+    std::strncpy(request.ifr_name, "lo", IFNAMSIZ - 1);
+    if (::ioctl(socket.get(), SIOCGIFFLAGS, &request) != 0) {
+        return fail_step("SIOCGIFFLAGS lo");
+    }
+    request.ifr_flags = static_cast<short>(request.ifr_flags | IFF_UP);
+    return ::ioctl(socket.get(), SIOCSIFFLAGS, &request) == 0 ? base::Result<void>{}
+                                                              : fail_step("SIOCSIFFLAGS lo");
+}
+
+}  // namespace
+
+// Of the network that this process is in: no socket, no connection that waits out its end. Unix
+// sockets are not counted there; they live as long as their processes, which are gone.
+bool NetworkStock::is_quiet() const {
+    for (const char* path : {"thread-self/net/sockstat", "thread-self/net/sockstat6"}) {
+        const base::Fd file(::openat(proc_.get(), path, O_RDONLY | O_CLOEXEC));
+        const base::Result<std::string> text =
+            file ? base::read_to_end(file.get(), kSockstatBytes) : std::string();
+        if (!text || text->empty()) {
+            return false;
+        }
+        for (std::size_t at = text->find("inuse "); at != std::string::npos;
+             at = text->find("inuse ", at + 1)) {
+            if (text->compare(at, 8, "inuse 0\n") != 0 && text->compare(at, 8, "inuse 0 ") != 0) {
+                return false;
+            }
+        }
+        for (const char* field : {"orphan ", "tw "}) {
+            const std::size_t at = text->find(field);
+            if (at != std::string::npos && text->at(at + std::strlen(field)) != '0') {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+base::Result<void> NetworkStock::make() {
+    if (::unshare(CLONE_NEWNET) != 0) {
+        return fail_step("unshare NEWNET");
+    }
+    if (auto raised = raise_loopback(); !raised) {
+        return raised;
+    }
+    base::Fd made(::openat(proc_.get(), "thread-self/ns/net", O_RDONLY | O_CLOEXEC));
+    if (!made) {
+        return fail_step("open ns/net");
+    }
+    idle_.push_back(std::move(made));
+    return {};
+}
+
+base::Result<base::Fd> NetworkStock::take(std::uint64_t id) {
+    if (idle_.empty()) {
+        if (auto made = make(); !made) {
+            return std::unexpected(made.error());
+        }
+    }
+    auto copy = base::duplicate(idle_.back().get());
+    if (copy) {
+        used_[id] = std::move(idle_.back());
+        idle_.pop_back();
+    }
+    return copy;
+}
+
+void NetworkStock::give_back(std::uint64_t id) {
+    const auto found = used_.find(id);
+    if (found == used_.end()) {
+        return;
+    }
+    base::Fd network = std::move(found->second);
+    used_.erase(found);
+    if (idle_.size() < kKept && ::setns(network.get(), CLONE_NEWNET) == 0 && is_quiet()) {
+        idle_.push_back(std::move(network));
+    }
+}
+
+void NetworkStock::forget() {
+    idle_.clear();
+    used_.clear();
+}
+
+}  // namespace ars::sandbox

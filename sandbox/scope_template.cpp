@@ -1,0 +1,251 @@
+#include "sandbox/scope_template.hpp"
+
+#include "base/fd.hpp"
+#include "fsmount/layout.hpp"
+#include "sandbox/network_stock.hpp"
+#include "sandbox/new_root.hpp"
+#include "sandbox/protocol.hpp"
+#include "sandbox/raw_syscall.hpp"
+#include "sandbox/scope_init.hpp"
+
+#include <cerrno>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/sched.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+namespace ars::sandbox {
+
+namespace {
+
+struct Failure {
+    int error = 0;
+    std::string report;
+};
+
+std::unexpected<base::Error> fail_step(const std::string& what) {
+    return base::fail_errno("scope_setup_failed", what, errno);
+}
+
+class Template {
+  public:
+    explicit Template(bool own_network) : own_network_(own_network) {}
+    [[noreturn]] void serve();
+
+  private:
+    base::Result<void> drop_root();
+    base::Result<void> open_host_proc();
+    base::Result<void> user_namespace();
+    base::Result<void> namespaces();
+    base::Result<void> stage();
+    base::Result<void> die_with_server();
+    base::Result<void> mount_image(const Received& setup);
+    void run_steps();
+    void make_scope(Received received);
+    base::Result<void> enter_scope(int control);
+
+    bool own_network_;
+    std::optional<Failure> failure_;
+    base::Fd host_proc_;
+    NewRoot root_;
+    NetworkStock networks_{host_proc_};
+};
+
+// A server that kept root (tests) hands it down; tools never get it.
+base::Result<void> Template::drop_root() {
+    if (::geteuid() != 0) {
+        return {};
+    }
+    if (::setgroups(0, nullptr) != 0) {
+        return fail_step("setgroups");
+    }
+    if (::setresgid(fsmount::kGemGid, fsmount::kGemGid, fsmount::kGemGid) != 0) {
+        return fail_step("setresgid");
+    }
+    if (::setresuid(fsmount::kGemUid, fsmount::kGemUid, fsmount::kGemUid) != 0) {
+        return fail_step("setresuid");
+    }
+    // The change of identity took /proc/self away from us; the id maps are written there.
+    return ::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) == 0 ? base::Result<void>{}
+                                                     : fail_step("PR_SET_DUMPABLE");
+}
+
+base::Result<void> Template::open_host_proc() {
+    host_proc_ = base::Fd(::open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC));
+    return host_proc_ ? base::Result<void>{} : fail_step("open /proc");
+}
+
+base::Result<void> Template::user_namespace() {
+    const uid_t uid = ::geteuid();
+    const gid_t gid = ::getegid();
+    if (::unshare(CLONE_NEWUSER) != 0) {
+        return fail_step("unshare NEWUSER");
+    }
+    return map_gem(host_proc_, uid, gid);
+}
+
+base::Result<void> Template::namespaces() {
+    if (::unshare(CLONE_NEWNS) != 0) {
+        return fail_step("unshare NEWNS");
+    }
+    return own_network_ ? networks_.make() : base::Result<void>{};
+}
+
+base::Result<void> Template::stage() {
+    if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) {
+        return fail_step("make / private");
+    }
+    return root_.enter_stage();
+}
+
+// After the last change of credentials, which would clear it.
+base::Result<void> Template::die_with_server() {
+    if (::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0) {
+        return fail_step("PR_SET_DUMPABLE");
+    }
+    return ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) == 0 ? base::Result<void>{}
+                                                            : fail_step("PR_SET_PDEATHSIG");
+}
+
+base::Result<void> Template::mount_image(const Received& setup) {
+    auto spec = decode_spec(setup.text, {});
+    if (!spec) {
+        return std::unexpected(spec.error());
+    }
+    if (auto opened = root_.open_sources(spec->mounts); !opened) {
+        return opened;
+    }
+    return root_.mount_all(spec->mounts);
+}
+
+void Template::run_steps() {
+    struct Step {
+        const char* name;
+        base::Result<void> (Template::*run)();
+    };
+    constexpr Step kSteps[] = {
+        {"drop_root", &Template::drop_root},
+        {"open_host_proc", &Template::open_host_proc},
+        {"user_namespace", &Template::user_namespace},
+        {"namespaces", &Template::namespaces},
+        {"stage", &Template::stage},
+        {"die_with_server", &Template::die_with_server},
+    };
+    for (const Step& step : kSteps) {
+        if (auto done = (this->*step.run)(); !done) {
+            failure_ = {done.error().sys_errno, step_report(step.name, done.error().message)};
+            return;
+        }
+    }
+}
+
+void Template::serve() {
+    run_steps();
+    for (;;) {
+        auto received = receive_message(kControlFd);
+        if (!received) {
+            ::_exit(0);  // the server is gone
+        }
+        switch (received->message.tag) {
+            case Tag::setup:
+                if (auto mounted = failure_ ? base::Result<void>{} : mount_image(*received);
+                    !mounted) {
+                    failure_ = {
+                        mounted.error().sys_errno, step_report("image", mounted.error().message)
+                    };
+                }
+                break;
+            case Tag::make_scope:
+                make_scope(std::move(*received));
+                break;
+            case Tag::network_free:
+                networks_.give_back(received->message.id);
+                break;
+            default:
+                break;
+        }
+    }
+}
+
+// In the new process: nothing of the template stays open in a scope.
+base::Result<void> Template::enter_scope(int control) {
+    // The control socket takes the number of the template's own, which is thereby closed.
+    if (::dup3(control, kControlFd, O_CLOEXEC) < 0) {
+        return fail_step("dup3");
+    }
+    networks_.forget();
+    return root_.reopen();
+}
+
+void Template::make_scope(Received received) {
+    if (received.fds.empty()) {
+        return;
+    }
+    base::Fd control = std::move(received.fds.front());
+    received.fds.erase(received.fds.begin());
+    const auto say = [&control](Tag tag, int value, const std::string& text) {
+        Message message;
+        message.tag = tag;
+        message.value = value;
+        (void)send_message(control.get(), message, text, {});
+    };
+    if (failure_) {
+        say(Tag::step_failed, failure_->error, failure_->report);
+        return;
+    }
+    auto spec = decode_spec(received.text, std::move(received.fds));
+    if (!spec) {
+        say(Tag::step_failed, EINVAL, step_report("receive_spec", spec.error().message));
+        return;
+    }
+    base::Result<base::Fd> network;
+    if (own_network_) {
+        network = networks_.take(received.message.id);
+        if (!network) {
+            say(Tag::step_failed,
+                network.error().sys_errno,
+                step_report("network", network.error().message));
+            return;
+        }
+    }
+    // A sibling, not a child: pid 1 is the server's own, which sees its end and can signal it
+    // without a race.
+    constexpr unsigned long kNew = CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS |
+                                   CLONE_NEWCGROUP | CLONE_PARENT | SIGCHLD;
+    const long init = raw_syscall(SYS_clone, static_cast<long>(kNew));
+    if (init < 0) {
+        networks_.give_back(received.message.id);
+        say(Tag::step_failed, static_cast<int>(-init), step_report("pid_namespace", "clone"));
+    } else if (init > 0) {
+        say(Tag::init_pid, static_cast<int>(init), {});
+    } else {
+        if (auto entered = enter_scope(control.get()); !entered) {
+            say(Tag::step_failed,
+                entered.error().sys_errno,
+                step_report("pid_namespace", entered.error().message));
+            ::_exit(1);
+        }
+        ScopeStage stage{
+            .spec = std::move(*spec),
+            .root = std::move(root_),
+            .host_proc = std::move(host_proc_),
+            .network = std::move(*network)
+        };
+        control.reset();
+        run_scope_init(std::move(stage));
+    }
+}
+
+}  // namespace
+
+void run_template(bool own_network) { Template(own_network).serve(); }
+
+}  // namespace ars::sandbox
