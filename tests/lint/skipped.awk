@@ -1,5 +1,5 @@
-# skipped.awk NAMES LASTTESTLOG: how many of the sandbox tests named in the first file ran, and why the others did not,
-# read from CTest's own log. Fails when not one of those that need a live sandbox ran.
+# skipped.awk -v what=sandbox NAMES LASTTESTLOG: how many of the tests named in the first file ran, passed and failed,
+# and why the others did not run, read from CTest's own log. Fails when not one of them ran.
 FNR == NR {
     wanted[$0] = 1
     next
@@ -24,24 +24,25 @@ take {
     take = 0
 }
 
-/^Test (Passed|Failed|Skipped)\.$/ {
+/^Test (Passed|Failed|Skipped|Timeout)\.$/ {
     if (name in wanted) {
         if ($2 == "Skipped.") {
             skipped++
             reasons[reason == "" ? "no reason given" : reason]++
         } else {
             ran++
+            failed += ($2 != "Passed.")
         }
     }
     name = ""
 }
 
 END {
-    printf "sandbox tests: %d ran, %d skipped\n", ran, skipped
+    printf "%s tests: %d ran, %d passed, %d failed, %d skipped\n", what, ran, ran - failed, failed, skipped
     for (reason in reasons) { printf "  %d skipped: %s\n", reasons[reason], reason }
     if (ran == 0) {
-        print "dev: no test that needs a live sandbox ran, so nothing is known about it here; " \
-              "see `build/ars doctor` for what this host lacks" > "/dev/stderr"
+        printf "dev: no %s test that needs a live sandbox ran, so nothing is known about it here; " \
+               "see `build/ars doctor` for what this host lacks\n", what > "/dev/stderr"
         exit 1
     }
 }

@@ -140,7 +140,10 @@ Finished run(
     return process.wait(limit);
 }
 
-std::string ars_binary() { return ARS_BINARY; }
+std::string ars_binary() {
+    const char* other = std::getenv("ARS_BINARY");
+    return other != nullptr ? other : ARS_BINARY;
+}
 std::string source_directory() { return ARS_SOURCE_DIR; }
 
 TempDir::TempDir() : path_(make_temp_directory()) {}

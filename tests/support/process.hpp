@@ -51,7 +51,8 @@ Finished run(
     std::chrono::milliseconds limit = std::chrono::seconds(60)
 );
 
-// The binary under test: CMake passes its path.
+// The binary under test: CMake passes its path; ARS_BINARY names another (in a container, the
+// image's).
 std::string ars_binary();
 // The source tree, for configs/.
 std::string source_directory();

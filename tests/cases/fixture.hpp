@@ -1,0 +1,80 @@
+// What the tests of all cases share: the columns they run in, what the doctor says of this machine,
+// and one session a test.
+#pragma once
+
+#include "tests/cases/session.hpp"
+
+#include <memory>
+
+namespace ars::tests {
+
+// What `ars doctor --json` says about this machine; asked once.
+const json::object& doctor();
+// The probe of that name; fails the test when there is none.
+json::object probe(const json::object& report, const std::string& name);
+// "namespaces" or "landlock": "auto" is what the doctor names.
+std::string tier_of(const Setting& setting);
+
+// A number that no other test has in an argument list: `sleep <marker>` is found by
+// processes_with().
+std::string marker();
+// Waits up to two seconds for nothing with the marker to be left; how many are.
+int survivors(const std::string& marker);
+
+// Found on the PATH that tools get.
+bool has_program(const std::string& name);
+// A directory that tools may write, for --workspace: gem's where the test runs as root.
+void give_to_gem(const std::string& path);
+// The path of a program of tests/sandbox_programs.
+std::string sandbox_program(const std::string& name);
+// Copies one into a directory, executable by everybody.
+void install_program(const std::string& name, const std::string& directory);
+
+// The suite: each test once for each setting of kSettings.
+class Cases : public testing::TestWithParam<Setting> {
+  protected:
+    void SetUp() override;
+    // The session of the test, started at its first use.
+    Session& session();
+    json::object run(const std::string& script, json::object more = {}) {
+        return session().run(script, std::move(more));
+    }
+    json::object python(const std::string& code, json::object more = {}) {
+        return session().run(std::vector<std::string>{"python3", "-c", code}, std::move(more));
+    }
+    // The two columns of a case whose right answer differs.
+    [[nodiscard]] bool landlock() const { return tier_ == "landlock"; }
+    // A workspace with the named programs of tests/sandbox_programs in it.
+    std::string workspace_with(const std::vector<std::string>& programs);
+
+    SessionOptions options_;  // of session(): set before its first use
+    TempDir workspace_;       // passed as --workspace unless options_ names another
+
+  private:
+    std::string tier_;
+    std::unique_ptr<Session> session_;
+};
+
+#define ARS_NEEDS(program)                                      \
+    if (!::ars::tests::has_program(program)) {                  \
+        GTEST_SKIP() << "no " << (program) << " in this image"; \
+    }
+#define ARS_NEEDS_ROOT()                             \
+    if (::geteuid() != 0) {                          \
+        GTEST_SKIP() << "only root can set this up"; \
+    }
+
+// The columns: each case runs once for each, as <tier>_<io>. One that this machine does not have is
+// skipped with the doctor's reason.
+inline std::string setting_name(const testing::TestParamInfo<Setting>& info) {
+    return info.param.tier + "_" + info.param.io;
+}
+
+inline std::vector<Setting> every_setting() { return {{"auto", "auto"}}; }
+
+#define ARS_INSTANTIATE_CASES(suite)                                                            \
+    INSTANTIATE_TEST_SUITE_P(                                                                   \
+        In, suite, testing::ValuesIn(::ars::tests::every_setting()), ::ars::tests::setting_name \
+    )
+
+}  // namespace ars::tests

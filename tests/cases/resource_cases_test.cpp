@@ -1,0 +1,53 @@
+// C80-C90: limits and what is said of them, and the environment every tool starts with.
+#include "tests/cases/fixture.hpp"
+
+#include <boost/json/serialize.hpp>
+
+#include <filesystem>
+
+namespace ars::tests {
+namespace {
+
+class ResourceCases : public Cases {};
+
+TEST_P(ResourceCases, C84_CrashIsASignalAndLeavesNoCore) {
+    const json::object done = run("ulimit -c; kill -SEGV $$");
+    EXPECT_TRUE(has_status(done, "signalled"));
+    EXPECT_EQ(number(done, "signal"), 11);
+    EXPECT_EQ(text(done, "stdout"), "0\n");
+    EXPECT_TRUE(std::filesystem::is_empty(workspace_.path()));
+}
+
+TEST_P(ResourceCases, C88_EnvironmentOfTheServerDoesNotReachATool) {
+    options_.environment = {
+        {"OPENAI_API_KEY", "sk-hunter2"}, {"DB_PASS", "hunter3"}, {"TZ", "UTC+3"}
+    };
+    const json::object done = run("printenv");
+    EXPECT_EQ(text(done, "stdout").find("hunter"), std::string::npos) << text(done, "stdout");
+    for (const char* name : {"PATH=", "HOME=/home/gem", "LANG=C.UTF-8", "TZ=UTC+3"}) {
+        EXPECT_TRUE(holds(done, "stdout", name)) << name;
+    }
+}
+
+TEST_P(ResourceCases, C89_LocaleAndZoneAreSetWithAnEmptyEnvironment) {
+    options_.wrapper = {"env", "-i"};
+    EXPECT_TRUE(exited(run("date +%Z | grep ."), 0));
+    EXPECT_EQ(text(run("echo $LANG"), "stdout"), "C.UTF-8\n");
+    ARS_NEEDS("python3");
+    EXPECT_EQ(text(python("print('\\u2603')"), "stdout"), "\xe2\x98\x83\n");
+}
+
+TEST_P(ResourceCases, C90_CachesOfToolsAreWritable) {
+    const json::object done =
+        run("mkdir -p $XDG_CACHE_HOME $PIP_CACHE_DIR $NPM_CONFIG_CACHE && touch "
+            "$NPM_CONFIG_CACHE/x && mkdir -p ./work");
+    EXPECT_TRUE(exited(done, 0));
+    ARS_NEEDS("npm");
+    const json::object npm = run("test \"$(npm config get cache)\" = \"$NPM_CONFIG_CACHE\"");
+    EXPECT_TRUE(exited(npm, 0));
+}
+
+ARS_INSTANTIATE_CASES(ResourceCases);
+
+}  // namespace
+}  // namespace ars::tests
