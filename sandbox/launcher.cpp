@@ -46,6 +46,10 @@ base::Result<base::Fd> make_program() {
     if (!program && errno == EINVAL) {
         program = base::Fd(::memfd_create(kInitName, MFD_CLOEXEC | MFD_ALLOW_SEALING));
     }
+    // Above the number that the init's control socket takes in the child.
+    if (program && program.get() <= kControlFd) {
+        program = base::Fd(::fcntl(program.get(), F_DUPFD_CLOEXEC, kControlFd + 1));
+    }
     if (!program) {
         return fail_launch("memfd_create", errno);
     }
