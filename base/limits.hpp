@@ -43,7 +43,12 @@ inline constexpr auto kKillProof = 2s;      // until the tree must be empty, els
 inline constexpr std::size_t kCommandLogBytes = 64 * kMiB;  // full text kept in the log file
 inline constexpr std::size_t kCommandBytes = 128 * kKiB;    // MAX_ARG_STRLEN of the kernel
 inline constexpr std::size_t kStdinBytes = 16 * kMiB;
-inline constexpr std::uint32_t kScopeProcesses = 512;  // RLIMIT_NPROC inside the scope
+inline constexpr std::size_t kInputBytes = 1 * kMiB;  // one Process::write(), waiting to be read
+inline constexpr std::size_t kPolledOutputBytes =
+    1 * kMiB;  // of a started command, to be read by offset; the log file has the rest
+inline constexpr std::size_t kRememberedCommands = 32;     // of a scope, after they ended,
+inline constexpr std::size_t kRememberedBytes = 8 * kMiB;  // and all their output together
+inline constexpr std::uint32_t kScopeProcesses = 512;      // RLIMIT_NPROC inside the scope
 inline constexpr std::uint32_t kScopes = 256;
 inline constexpr auto kScopeIdleRelease = 10min;
 inline constexpr auto kScopeSetUp = 5s;

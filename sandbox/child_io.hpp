@@ -22,6 +22,9 @@ namespace ars::sandbox {
 class ChildStream {
   public:
     virtual ~ChildStream() = default;
+    // Reads: no new one is begun (one under way may still bring bytes) until resume().
+    virtual void pause() = 0;
+    virtual void resume() = 0;
 };
 
 // `bytes` is valid during the call only. For a seqpacket socket each call is one message.

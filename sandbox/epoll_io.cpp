@@ -6,6 +6,7 @@
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/write.hpp>
 
+#include <utility>
 #include <vector>
 
 namespace ars::sandbox {
@@ -24,6 +25,8 @@ struct Work : std::enable_shared_from_this<Work> {
     OnBytes on_bytes;
     OnEnd on_end;
     bool stopped = false;
+    bool paused = false;
+    bool parked = false;  // paused with no read under way
 
     void read_next() {
         auto self = shared_from_this();
@@ -41,7 +44,8 @@ struct Work : std::enable_shared_from_this<Work> {
         }
         if (!error && n > 0) {
             on_bytes(std::string_view(buffer.data(), n));
-            if (!stopped) {
+            parked = paused;
+            if (!stopped && !parked) {
                 read_next();
             }
             return;
@@ -72,6 +76,13 @@ struct Work : std::enable_shared_from_this<Work> {
         }
     }
 
+    void resume() {
+        paused = false;
+        if (std::exchange(parked, false) && !stopped) {
+            read_next();
+        }
+    }
+
     void stop() {
         stopped = true;
         boost::system::error_code ignored;
@@ -85,6 +96,8 @@ class EpollStream final : public ChildStream {
     EpollStream(const EpollStream&) = delete;
     EpollStream& operator=(const EpollStream&) = delete;
     ~EpollStream() override { work_->stop(); }
+    void pause() override { work_->paused = true; }
+    void resume() override { work_->resume(); }
 
   private:
     std::shared_ptr<Work> work_;

@@ -4,6 +4,7 @@
 #include "sandbox/keeper.hpp"
 #include "sandbox/process_tree.hpp"
 #include "sandbox/protocol.hpp"
+#include "sandbox/terminal.hpp"
 
 #include <array>
 #include <cerrno>
@@ -141,16 +142,29 @@ void InitLoop::receive() {
 void InitLoop::start(Received received) {
     const std::uint64_t id = received.message.id;
     auto text = decode_start(received.text);
-    if (!text || received.fds.size() < 2) {
+    const bool terminal = text && text->rows != 0;
+    if (!text || received.fds.size() < (terminal ? 1U : 2U)) {
         report(Tag::exec_failed, id, EINVAL, 1, "decode");
         return;
+    }
+    if (terminal) {
+        // From here on it is the stdin, stdout and stderr, as if the server had sent them.
+        auto opened = open_terminal({text->rows, text->columns}, received.fds[0].get());
+        if (!opened) {
+            report(Tag::exec_failed, id, opened.error().sys_errno, 1, "terminal");
+            return;
+        }
+        received.fds[0] = std::move(*opened);
     }
     KeeperSlot& slot = slots_.emplace_back();
     slot.id = id;
     slot.text = std::move(*text);
+    slot.terminal = terminal;
     slot.out = received.fds[0].get();
-    slot.err = received.fds[1].get();
-    if (received.fds.size() > 2) {
+    slot.err = received.fds[terminal ? 0 : 1].get();
+    if (terminal) {
+        slot.in = slot.out;
+    } else if (received.fds.size() > 2) {
         slot.in = received.fds[2].get();
     }
     const long keeper = prepare_slot(slot) ? start_keeper(slot) : -ENOMEM;

@@ -10,8 +10,10 @@
 #include <fcntl.h>
 #include <linux/sched.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
@@ -30,15 +32,18 @@ constexpr const char* kShell = "/bin/sh";
 
 long address(const void* pointer) { return reinterpret_cast<long>(pointer); }
 
-ARS_KEEPER_CODE void report(const KeeperSlot& slot, Tag tag, int value, std::uint32_t flag) {
+ARS_KEEPER_CODE void report(
+    const KeeperSlot& slot, Tag tag, int value, std::uint32_t flag, std::uint64_t cpu_ms = 0
+) {
     struct {
         Message message;
-        char text[8];
+        char text[16];
     } packet{};
     packet.message.tag = tag;
     packet.message.value = value;
     packet.message.id = slot.id;
     packet.message.flag = flag;
+    packet.message.cpu_ms = cpu_ms;
     std::size_t size = sizeof(Message);
     if (tag == Tag::exec_failed) {
         for (const char* c = slot.exec_step; *c != '\0' && size < sizeof packet; ++c) {
@@ -78,6 +83,39 @@ ARS_KEEPER_CODE void reset_signals() {
     raw_syscall(SYS_rt_sigprocmask, SIG_SETMASK, address(&none), 0, sizeof none);
 }
 
+// Never above what the scope allows. 0 leaves the limit alone.
+ARS_KEEPER_CODE long set_limit(int resource, std::uint64_t soft, std::uint64_t hard) {
+    if (soft == 0) {
+        return 0;
+    }
+    struct {
+        std::uint64_t soft;
+        std::uint64_t hard;
+    } limit{};
+    long answer = raw_syscall(SYS_prlimit64, 0, resource, 0, address(&limit));
+    if (answer == 0) {
+        limit.hard = hard < limit.hard ? hard : limit.hard;
+        limit.soft = soft < limit.hard ? soft : limit.hard;
+        answer = raw_syscall(SYS_prlimit64, 0, resource, address(&limit), 0);
+    }
+    return answer;
+}
+
+ARS_KEEPER_CODE long set_limits(const ResourceLimits& limits) {
+    // A second between SIGXCPU and SIGKILL.
+    long answer = set_limit(RLIMIT_CPU, limits.cpu_seconds, limits.cpu_seconds + 1);
+    if (answer == 0) {
+        answer = set_limit(RLIMIT_FSIZE, limits.file_size, limits.file_size);
+    }
+    if (answer == 0) {
+        answer = set_limit(RLIMIT_NOFILE, limits.open_files, limits.open_files);
+    }
+    if (answer == 0) {
+        answer = set_limit(RLIMIT_NPROC, limits.processes, limits.processes);
+    }
+    return answer;
+}
+
 ARS_KEEPER_CODE long try_candidates(KeeperSlot& slot) {
     // argv[0] is kept free for the shell of a script without "#!".
     char** const argv = slot.argv.data() + 1;
@@ -111,6 +149,11 @@ ARS_KEEPER_CODE long try_candidates(KeeperSlot& slot) {
 ARS_KEEPER_CODE int child_main(void* argument) {
     KeeperSlot& slot = *static_cast<KeeperSlot*>(argument);
     raw_syscall(SYS_setsid);
+    if (slot.terminal) {
+        if (const long error = raw_syscall(SYS_ioctl, slot.in, TIOCSCTTY, 0); error < 0) {
+            return fail_exec(slot, "terminal", error);
+        }
+    }
     // The init keeps 0, 1 and 2 on /dev/null, so none of these numbers is below 4.
     if (slot.in >= 0) {
         raw_syscall(SYS_dup3, slot.in, 0, 0);
@@ -121,8 +164,17 @@ ARS_KEEPER_CODE int child_main(void* argument) {
     if (const long error = raw_syscall(SYS_chdir, address(slot.text.cwd.c_str())); error < 0) {
         return fail_exec(slot, "chdir", error);
     }
+    if (const long error = set_limits(slot.text.limits); error < 0) {
+        return fail_exec(slot, "limits", error);
+    }
     reset_signals();
     return fail_exec(slot, "exec", try_candidates(slot));
+}
+
+ARS_KEEPER_CODE std::uint64_t cpu_ms(const rusage& used) {
+    const long seconds = used.ru_utime.tv_sec + used.ru_stime.tv_sec;
+    const long micros = used.ru_utime.tv_usec + used.ru_stime.tv_usec;
+    return static_cast<std::uint64_t>(seconds * 1000 + micros / 1000);
 }
 
 // Reaps until no child is left; returns false when there are some but none has ended (only with
@@ -160,11 +212,12 @@ ARS_KEEPER_CODE int keeper_main(void* argument) {
     }
     for (;;) {
         int status = 0;
-        const long pid = raw_syscall(SYS_wait4, -1, address(&status), __WALL, 0);
+        rusage used;
+        const long pid = raw_syscall(SYS_wait4, -1, address(&status), __WALL, address(&used));
         if (pid == child) {
             const bool empty = reap_all(WNOHANG);
             slot.reported_end.store(true);
-            report(slot, Tag::ended, status, empty ? 1 : 0);
+            report(slot, Tag::ended, status, empty ? 1 : 0, cpu_ms(used));
             if (empty) {
                 return 0;
             }

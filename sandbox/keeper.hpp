@@ -39,6 +39,7 @@ struct KeeperSlot {
     int in = -1;
     int out = -1;
     int err = -1;
+    bool terminal = false;  // the three are one terminal, to become the controlling one
 
     // Written by the child between vfork and exec.
     int exec_errno = 0;

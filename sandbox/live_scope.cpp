@@ -21,19 +21,6 @@ constexpr auto kListLimit = std::chrono::milliseconds(500);
 
 }  // namespace
 
-LiveScope::Running::Running(const boost::asio::any_io_executor& executor, const Command& command)
-    : output(command.capture_bytes, command.log, command.log_guest_path),
-      on_output(command.on_output),
-      changed(executor) {}
-
-void LiveScope::Running::keep_in_background() {
-    // Its pipes stay open and are emptied: a server left running must not die of its first log
-    // line.
-    discarding = true;
-    on_output = nullptr;
-    output = OutputCapture(0, nullptr, {});
-}
-
 LiveScope::LiveScope(
     boost::asio::any_io_executor executor,
     std::shared_ptr<ChildIo> io,
@@ -49,7 +36,8 @@ LiveScope::LiveScope(
       control_fd_(std::move(launched.control)),
       generation_(generation),
       fresh_proc_(launched.fresh_proc),
-      closed_(executor_) {}
+      closed_(executor_),
+      supervisors_(executor_) {}
 
 void LiveScope::listen() {
     auto reading = base::duplicate(control_fd_.get());
@@ -74,42 +62,26 @@ void LiveScope::on_report(std::string_view bytes) {
     if (found == commands_.end()) {
         return;
     }
-    const RunningPtr running = found->second;
+    const ProcessPtr process = found->second;
     switch (message.tag) {
         case Tag::exec_failed:
-            running->exec_errno = message.value;
-            running->exec_step = std::string(bytes);
-            running->ended = running->empty = true;
-            running->finished = std::chrono::steady_clock::now();
+            process->on_exec_failed(message.value, bytes);
             break;
         case Tag::ended:
-            running->status = message.value;
-            running->ended = true;
-            running->empty = message.flag != 0;
-            running->finished = std::chrono::steady_clock::now();
+            process->on_ended(message.value, message.flag != 0, message.cpu_ms);
             break;
         case Tag::emptied:
-            running->empty = true;
+            process->on_emptied();
             break;
         case Tag::processes:
-            running->listed = true;
-            while (!bytes.empty()) {
-                const std::string_view entry = bytes.substr(0, bytes.find('\0'));
-                bytes.remove_prefix(std::min(entry.size() + 1, bytes.size()));
-                const std::size_t space = std::min(entry.find(' '), entry.size());
-                running->processes.push_back(
-                    {std::atoi(std::string(entry.substr(0, space)).c_str()),
-                     base::to_utf8(entry.substr(std::min(space + 1, entry.size()))).text}
-                );
-            }
+            process->on_listed(bytes);
             break;
         default:
-            return;
+            break;
     }
-    if (running->empty) {
+    if (process->empty()) {
         commands_.erase(message.id);
     }
-    running->changed.notify_all();
 }
 
 void LiveScope::on_closed() {
@@ -120,13 +92,9 @@ void LiveScope::on_closed() {
     if (!closing_) {
         log_.warning("scope_died", {{"generation", generation_}, {"pid", init_.pid()}});
     }
-    for (auto& [id, running] : commands_) {
-        running->scope_died = true;
-        running->ended = running->empty = true;
-        running->finished = std::chrono::steady_clock::now();
-        running->changed.notify_all();
+    for (const auto& [number, process] : std::exchange(commands_, {})) {
+        process->on_scope_died();
     }
-    commands_.clear();
 }
 
 base::Task<base::Result<void>> LiveScope::send(
@@ -145,60 +113,63 @@ base::Task<base::Result<void>> LiveScope::send(
     }
 }
 
-base::Task<void> LiveScope::tell(Tag tag, std::uint64_t id, int value) {
+base::Task<void> LiveScope::tell(Tag tag, std::uint64_t number, int value) {
     Message message;
     message.tag = tag;
-    message.id = id;
+    message.id = number;
     message.value = value;
     // A failure means that the init is gone, which the control stream reports too.
     (void)co_await send(message, {}, {});
 }
 
-void LiveScope::read_stream(const RunningPtr& running, base::Fd fd, int stream) {
-    // The streams are owned by what their callbacks point to.
-    Running* const target = running.get();
-    auto on_bytes = [target, stream](std::string_view bytes) {
-        if (target->discarding) {
-            return;
-        }
-        target->output.append(stream, bytes);
-        if (target->on_output) {
-            target->on_output(stream, bytes);
-        }
-    };
-    auto on_end = [target](int) {
-        --target->open_streams;
-        target->changed.notify_all();
-    };
-    running->streams.push_back(io_->read(std::move(fd), std::move(on_bytes), std::move(on_end)));
+// --- one command --------------------------------------------------------------------------------
+
+base::Result<LiveScope::ProcessPtr> LiveScope::admit(const Command& command, bool known_by_id) {
+    if (!alive()) {
+        return base::fail(base::ErrorKind::unavailable, "scope_gone", "the sandbox is gone");
+    }
+    if (command.argv.empty()) {
+        return base::fail(base::ErrorKind::invalid, "bad_command", "the command is empty");
+    }
+    if (commands_.size() >= limits::kCommandsPerScope) {
+        return base::fail(
+            base::ErrorKind::exhausted, "scope_busy", "too many commands run in this sandbox"
+        );
+    }
+    std::string id = known_by_id ? std::to_string(++last_id_) : std::string();
+    return std::make_shared<LiveProcess>(
+        executor_, io_, weak_from_this(), ++last_number_, std::move(id), command
+    );
 }
 
-base::Task<base::Result<void>> LiveScope::start(RunningPtr running, const Command& command) {
-    auto out = base::make_pipe();
-    auto err = base::make_pipe();
-    base::Result<base::Pipe> in;
-    if (command.stdin_data) {
-        in = base::make_pipe();
+base::Task<base::Result<void>> LiveScope::begin(ProcessPtr process, Command* command) {
+    auto ends = process->open_ends(*command);
+    if (!ends) {
+        co_return std::unexpected(ends.error());
     }
-    for (const auto* pipe : {&out, &err, &in}) {
-        if (!*pipe) {
-            co_return std::unexpected(pipe->error());
-        }
-    }
+    const bool terminal = command->terminal.has_value();
     StartText start;
-    start.cwd = command.cwd;
-    start.argv = command.argv;
-    for (const auto& [name, value] : command.environment) {
-        start.environment.push_back(name + "=" + value);
+    start.cwd = command->cwd;
+    start.argv = command->argv;
+    start.limits = command->limits;
+    for (const auto& [name, value] : command->environment) {
+        const bool dumb = terminal && name == "TERM" && value == "dumb";
+        start.environment.push_back(name + "=" + (dumb ? "xterm" : value));
+    }
+    std::vector<int> fds{ends->out.get()};
+    if (terminal) {
+        start.rows = command->terminal->rows;
+        start.columns = command->terminal->columns;
+    } else {
+        fds.push_back(ends->err.get());
+    }
+    if (ends->in) {
+        fds.push_back(ends->in.get());
     }
     std::string text = encode_start(start);
-    std::vector<int> fds{out->write.get(), err->write.get()};
-    if (command.stdin_data) {
-        fds.push_back(in->read.get());
-    }
     Message message;
     message.tag = Tag::start;
-    message.id = running->id;
+    message.id = process->number();
     const auto payload = pack_payload(message, text, fds);
     if (!payload) {
         co_return std::unexpected(payload.error());
@@ -206,114 +177,17 @@ base::Task<base::Result<void>> LiveScope::start(RunningPtr running, const Comman
     if (auto sent = co_await send(message, std::move(text), std::move(fds)); !sent) {
         co_return sent;
     }
-    commands_.emplace(running->id, running);
-    read_stream(running, std::move(out->read), 1);
-    read_stream(running, std::move(err->read), 2);
-    if (command.stdin_data) {
-        // A command that does not read to the end is not a failure.
-        running->streams.push_back(io_->write(std::move(in->write), *command.stdin_data, [](int) {})
-        );
+    commands_.emplace(process->number(), process);
+    if (terminal) {
+        ends->out.reset();
+        co_await process->receive_terminal();
     }
+    process->begin_io(std::move(command->stdin_data).value_or(std::string()), command->stdin_open);
     co_return base::Result<void>{};
 }
 
-base::Task<bool> LiveScope::run_to_end(RunningPtr running, base::milliseconds timeout) {
-    const auto deadline = base::Deadline::after(timeout);
-    while (!running->ended) {
-        if (!co_await running->changed.wait(deadline) && !running->ended) {
-            co_return false;
-        }
-    }
-    co_await drain(running);
-    if (!running->empty && alive()) {
-        co_await list_background(running);
-    }
-    co_return true;
-}
-
-// A command is over when its process ends, not when its pipes close: what is in them by then, and
-// what comes within a short grace, still belongs to it.
-base::Task<void> LiveScope::drain(RunningPtr running) {
-    const auto grace = base::Deadline::after(limits::kDrainGrace);
-    while (!running->closed()) {
-        if (!co_await running->changed.wait(grace)) {
-            break;
-        }
-    }
-}
-
-base::Task<void> LiveScope::list_background(RunningPtr running) {
-    co_await tell(Tag::list, running->id, 0);
-    const auto deadline = base::Deadline::after(kListLimit);
-    while (!running->listed && !running->empty) {
-        if (!co_await running->changed.wait(deadline)) {
-            break;
-        }
-    }
-}
-
-// TERM, grace, KILL, proof. Returns what is worth saying about it.
-base::Task<std::string> LiveScope::kill_tree(RunningPtr running) {
-    co_await tell(Tag::signal_tree, running->id, SIGTERM);
-    const auto grace = base::Deadline::after(limits::kTermGrace);
-    while (!running->empty && co_await running->changed.wait(grace)) {
-    }
-    if (!running->empty) {
-        co_await tell(Tag::kill_tree, running->id, 0);
-        const auto proof = base::Deadline::after(limits::kKillProof);
-        while (!running->empty && co_await running->changed.wait(proof)) {
-        }
-    }
-    std::string note;
-    if (!running->empty) {
-        note = "its processes did not end, so the whole sandbox was killed";
-        co_await close();
-    }
-    co_await drain(running);
-    co_return note;
-}
-
-Outcome LiveScope::outcome_of(Running& running) const {
-    Outcome outcome;
-    running.output.finish(outcome);
-    outcome.duration =
-        std::chrono::duration_cast<base::milliseconds>(running.finished - running.started);
-    if (running.scope_died) {
-        outcome.status = OutcomeStatus::signalled;
-        outcome.signal = SIGKILL;
-        outcome.detail = "the sandbox ended while the command ran";
-    } else if (!running.exec_step.empty()) {
-        outcome.status = OutcomeStatus::setup_failed;
-        outcome.detail = running.exec_step + ": " + std::strerror(running.exec_errno);
-        if (running.exec_step == "exec") {
-            outcome.setup_errno = running.exec_errno;
-        } else if (running.exec_step == "fork" && running.exec_errno == EAGAIN) {
-            outcome.detail += ": the sandbox's process limit is reached; end background processes";
-        }
-    } else if (WIFSIGNALED(running.status)) {
-        outcome.status = OutcomeStatus::signalled;
-        outcome.signal = WTERMSIG(running.status);
-    } else {
-        outcome.status = OutcomeStatus::exited;
-        outcome.exit_code = WEXITSTATUS(running.status);
-    }
-    if (!running.empty) {
-        outcome.background = running.processes;
-    }
-    return outcome;
-}
-
-base::Task<Outcome> LiveScope::run(Command command) {
-    const auto self = shared_from_this();  // release() may drop the last other reference meanwhile
-    Outcome outcome;
-    if (!alive() || command.argv.empty() || commands_.size() >= limits::kCommandsPerScope) {
-        outcome.detail = !alive()               ? "the sandbox is gone"
-                         : command.argv.empty() ? "the command is empty"
-                                                : "too many commands run in this sandbox";
-        co_return outcome;
-    }
-    auto running = std::make_shared<Running>(executor_, command);
-    running->id = ++last_id_;
+// From its start to its outcome. When the caller is cancelled the tree is killed first.
+base::Task<void> LiveScope::serve(ProcessPtr process, Command command) {
     struct InUse {
         LiveScope& scope;
         explicit InUse(LiveScope& used) : scope(used) { ++scope.running_; }
@@ -324,51 +198,174 @@ base::Task<Outcome> LiveScope::run(Command command) {
             scope.touch();
         }
     } in_use(*this);
-    if (auto started = co_await start(running, command); !started) {
-        outcome.detail = started.error().message;
-        co_return outcome;
-    }
     bool in_time = false;
     bool cancelled = false;
+    std::string note;
     try {
-        in_time = co_await run_to_end(running, command.timeout);
+        if (auto begun = co_await begin(process, &command); !begun) {
+            process->conclude_unstarted(begun.error().message);
+            co_return;
+        }
+        // Whoever asked for its end before it had begun found nothing to kill.
+        in_time = !process->kill_requested() && co_await process->wait_ended(process->time_limit());
+        if (in_time) {
+            co_await process->drain();
+            if (!process->empty() && !process->kill_requested() && alive()) {
+                co_await list_background(process);
+            }
+        }
     } catch (const boost::system::system_error&) {
         cancelled = true;
     }
-    std::string note;
-    if (!in_time) {
+    if (cancelled || !in_time) {
         // Nobody leaves before the tree is gone.
         co_await base::shield_from_cancellation();
-        note = co_await kill_tree(running);
+        note = co_await kill_tree(process);
     }
-    if (running->empty) {
-        running->streams.clear();
-    }
+    using Verdict = LiveProcess::Verdict;
+    const bool killed = cancelled || process->kill_requested();
+    process->conclude(
+        killed ? Verdict::killed : (in_time ? Verdict::ended : Verdict::timed_out), std::move(note)
+    );
     if (cancelled) {
         throw boost::system::system_error(boost::asio::error::operation_aborted);
     }
-    const bool failed_meanwhile = running->scope_died && note.empty();
-    outcome = outcome_of(*running);
-    if (!in_time && !failed_meanwhile) {
-        outcome.status = OutcomeStatus::timed_out;
-        outcome.detail = note;
-        outcome.duration = std::chrono::duration_cast<base::milliseconds>(
-            std::chrono::steady_clock::now() - running->started
-        );
-    }
-    if (!running->empty) {
-        running->keep_in_background();
-    }
-    co_return outcome;
 }
 
-base::Task<void> LiveScope::close() {
+base::Task<Outcome> LiveScope::run(Command command) {
+    const auto self = shared_from_this();  // release() may drop the last other reference meanwhile
+    auto process = admit(command, false);
+    if (!process) {
+        Outcome outcome;
+        outcome.detail = process.error().message;
+        co_return outcome;
+    }
+    co_await serve(*process, std::move(command));
+    co_return (*process)->take_outcome();
+}
+
+base::Task<void> LiveScope::list_background(ProcessPtr process) {
+    process->forget_background();
+    co_await tell(Tag::list, process->number(), 0);
+    co_await process->wait_listed(base::Deadline::after(kListLimit));
+}
+
+// TERM, grace, KILL, proof. Returns what is worth saying about it.
+base::Task<std::string> LiveScope::kill_tree(ProcessPtr process) {
+    if (!commands_.contains(process->number())) {
+        co_return std::string();  // it never came to the init, or nothing of it is left
+    }
+    co_await tell(Tag::signal_tree, process->number(), SIGTERM);
+    if (!co_await process->wait_empty(base::Deadline::after(limits::kTermGrace))) {
+        co_await tell(Tag::kill_tree, process->number(), 0);
+        co_await process->wait_empty(base::Deadline::after(limits::kKillProof));
+    }
+    std::string note;
+    if (!process->empty()) {
+        note = "its processes did not end, so the whole sandbox was killed";
+        co_await end_init();
+    }
+    co_await process->drain();
+    co_return note;
+}
+
+// --- commands that go on ------------------------------------------------------------------------
+
+base::Task<base::Result<std::shared_ptr<Process>>> LiveScope::start(Command command) {
     const auto self = shared_from_this();
+    auto process = admit(command, true);
+    if (!process) {
+        co_return std::unexpected(process.error());
+    }
+    supervisors_.spawn(serve(*process, std::move(command)));
+    bool cancelled = false;
+    try {
+        co_await (*process)->wait_begun();
+    } catch (const boost::system::system_error&) {
+        cancelled = true;
+    }
+    if (cancelled) {
+        co_await base::shield_from_cancellation();
+        co_await end(*process);
+        throw boost::system::system_error(boost::asio::error::operation_aborted);
+    }
+    remember(*process);
+    co_return *process;
+}
+
+// Idempotent: whoever asks, and how many, all leave when nothing of it is alive.
+base::Task<void> LiveScope::end(ProcessPtr process) {
+    const auto self = shared_from_this();
+    co_await base::shield_from_cancellation();
+    process->request_kill();
+    co_await kill_tree(process);
+    co_await process->wait(base::Deadline::after(limits::kTermGrace + 2 * limits::kKillProof));
+}
+
+void LiveScope::remember(const ProcessPtr& process) {
+    started_.emplace(process->number(), process);
+    forget_oldest();
+}
+
+void LiveScope::forget_oldest() {
+    std::size_t ended = 0;
+    std::size_t bytes = 0;
+    // From the newest on: what is over and beyond the bounds goes.
+    for (auto it = started_.rbegin(); it != started_.rend();) {
+        const LiveProcess& process = *it->second;
+        if (!process.running()) {
+            ++ended;
+            bytes += process.kept_bytes();
+        }
+        if (!process.running() && (ended > limits::kRememberedCommands ||
+                                   (ended > 1 && bytes > limits::kRememberedBytes))) {
+            it = std::make_reverse_iterator(started_.erase(std::next(it).base()));
+        } else {
+            ++it;
+        }
+    }
+}
+
+std::shared_ptr<Process> LiveScope::find(const std::string& id) const {
+    for (const auto& [number, process] : started_) {
+        if (process->id() == id) {
+            return process;
+        }
+    }
+    return nullptr;
+}
+
+std::vector<std::shared_ptr<Process>> LiveScope::processes() const {
+    std::vector<std::shared_ptr<Process>> all;
+    for (const auto& [number, process] : started_) {
+        all.push_back(process);
+    }
+    return all;
+}
+
+base::Task<std::vector<BackgroundProcess>> LiveScope::background() {
+    const auto self = shared_from_this();
+    std::vector<ProcessPtr> left;
+    for (const auto& [number, process] : commands_) {
+        if (!process->running()) {
+            left.push_back(process);
+        }
+    }
+    std::vector<BackgroundProcess> all;
+    for (const ProcessPtr& process : left) {
+        co_await list_background(process);
+        all.insert(all.end(), process->background().begin(), process->background().end());
+    }
+    co_return all;
+}
+
+// --- the end ------------------------------------------------------------------------------------
+
+// The init goes, and with it everything in the scope. Whoever comes second waits for the first.
+base::Task<void> LiveScope::end_init() {
     if (std::exchange(closing_, true)) {
-        while (init_.running()) {
-            if (!co_await closed_.wait(base::Deadline::after(limits::kKillProof))) {
-                break;
-            }
+        const auto proof = base::Deadline::after(limits::kKillProof);
+        while (init_.running() && co_await closed_.wait(proof)) {
         }
         co_return;
     }
@@ -383,6 +380,13 @@ base::Task<void> LiveScope::close() {
     control_stream_.reset();
     control_fd_.reset();
     closed_.notify_all();
+}
+
+base::Task<void> LiveScope::close() {
+    const auto self = shared_from_this();
+    co_await base::shield_from_cancellation();
+    co_await end_init();
+    co_await supervisors_.join();
 }
 
 }  // namespace ars::sandbox

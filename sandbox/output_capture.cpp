@@ -58,19 +58,31 @@ void HeadTail::append(std::string_view bytes) {
     }
 }
 
-HeadTail::Text HeadTail::finish(std::string_view full_text_path) const {
-    const std::size_t tail_limit = limit_ - limit_ / 2;
+std::string_view HeadTail::tail() const {
+    const std::string_view tail = tail_;
+    return tail.substr(tail.size() - std::min(tail.size(), limit_ - limit_ / 2));
+}
+
+std::string HeadTail::bytes() const { return head_ + std::string(tail()); }
+
+HeadTail::Text HeadTail::finish(std::string_view full_text_path, bool more_may_come) const {
     if (total_ <= limit_) {
-        auto clean = base::to_utf8(head_ + tail_);
+        std::string all = head_ + tail_;
+        if (more_may_come) {
+            all.resize(all.size() - unfinished_bytes(all));
+        }
+        auto clean = base::to_utf8(all);
         return {std::move(clean.text), clean.lossy, 0};
     }
     std::string_view head = head_;
     head.remove_suffix(unfinished_bytes(head));
-    std::string_view tail = tail_;
-    tail.remove_prefix(tail.size() - std::min(tail.size(), tail_limit));
+    std::string_view tail = this->tail();
     for (std::size_t i = 1; i < kLongestCharacter && !tail.empty() && is_continuation(tail[0]);
          ++i) {
         tail.remove_prefix(1);
+    }
+    if (more_may_come) {
+        tail.remove_suffix(unfinished_bytes(tail));
     }
     auto clean_head = base::to_utf8(head);
     auto clean_tail = base::to_utf8(tail);
@@ -88,17 +100,56 @@ HeadTail::Text HeadTail::finish(std::string_view full_text_path) const {
     return result;
 }
 
+void OutputWindow::append(std::string_view bytes) {
+    if (limit_ == 0) {
+        return;
+    }
+    total_ += bytes.size();
+    if (bytes.size() >= limit_) {
+        bytes_.assign(bytes.substr(bytes.size() - limit_));
+        return;
+    }
+    bytes_.append(bytes);
+    // Cut seldom, so that a byte is moved once on average.
+    if (bytes_.size() > 2 * limit_) {
+        bytes_.erase(0, bytes_.size() - limit_);
+    }
+}
+
+OutputPage OutputWindow::read(std::uint64_t offset, std::size_t max_bytes) const {
+    const std::uint64_t oldest = total_ - bytes_.size();
+    OutputPage page;
+    page.total = total_;
+    page.offset = std::clamp(offset, oldest, total_);
+    page.dropped = page.offset > offset ? page.offset - offset : 0;
+    std::string_view rest = std::string_view(bytes_).substr(page.offset - oldest);
+    if (rest.size() > max_bytes) {
+        rest = rest.substr(0, max_bytes);
+        // A page never stands still, whatever it holds.
+        const std::size_t cut = unfinished_bytes(rest);
+        rest.remove_suffix(cut < rest.size() ? cut : 0);
+    }
+    page.bytes = rest;
+    page.next_offset = page.offset + rest.size();
+    return page;
+}
+
 OutputCapture::OutputCapture(
-    std::size_t limit, std::shared_ptr<base::Fd> log, std::string log_guest_path
+    std::size_t head_tail,
+    std::size_t window,
+    std::shared_ptr<base::Fd> log,
+    std::string log_guest_path
 )
-    : out_(limit),
-      err_(limit),
-      merged_(limit),
+    : out_(head_tail),
+      err_(head_tail),
+      merged_(head_tail),
+      window_(window),
       log_(std::move(log)),
       log_guest_path_(std::move(log_guest_path)) {}
 
 void OutputCapture::append_merged(std::string_view bytes) {
     merged_.append(bytes);
+    window_.append(bytes);
     if (!log_ || !*log_ || logged_ >= base::limits::kCommandLogBytes) {
         return;
     }
@@ -125,15 +176,19 @@ void OutputCapture::append(int stream, std::string_view bytes) {
     carried = std::string(bytes.substr(bytes.size() - rest));
 }
 
-void OutputCapture::finish(Outcome& outcome) {
+void OutputCapture::end() {
     for (std::string& carried : unfinished_) {
         append_merged(carried);
         carried.clear();
     }
+    ended_ = true;
+}
+
+void OutputCapture::describe(Outcome& outcome) const {
     const std::string_view path = log_ ? std::string_view(log_guest_path_) : std::string_view();
-    auto out = out_.finish(path);
-    auto err = err_.finish(path);
-    auto merged = merged_.finish(path);
+    auto out = out_.finish(path, !ended_);
+    auto err = err_.finish(path, !ended_);
+    auto merged = merged_.finish(path, !ended_);
     outcome.lossy = out.lossy || err.lossy;
     outcome.omitted_bytes = out.omitted + err.omitted;
     if (outcome.omitted_bytes != 0 || merged.omitted != 0) {
@@ -142,6 +197,15 @@ void OutputCapture::finish(Outcome& outcome) {
     outcome.out = std::move(out.text);
     outcome.err = std::move(err.text);
     outcome.merged = std::move(merged.text);
+    if (outcome.raw) {
+        outcome.raw_out = out_.bytes();
+        outcome.raw_err = err_.bytes();
+    }
+}
+
+void OutputCapture::forget() {
+    out_ = err_ = merged_ = HeadTail(0);
+    log_.reset();
 }
 
 }  // namespace ars::sandbox

@@ -17,6 +17,15 @@ std::string encode_start(const StartText& start) {
     out.text(start.cwd);
     out.list(start.argv);
     out.list(start.environment);
+    for (const std::uint64_t number :
+         {start.limits.cpu_seconds,
+          start.limits.file_size,
+          start.limits.open_files,
+          start.limits.processes,
+          std::uint64_t{start.rows},
+          std::uint64_t{start.columns}}) {
+        out.number(number);
+    }
     return out.take();
 }
 
@@ -26,6 +35,12 @@ base::Result<StartText> decode_start(std::string_view bytes) {
     start.cwd = in.text();
     start.argv = in.list();
     start.environment = in.list();
+    start.limits.cpu_seconds = in.number();
+    start.limits.file_size = in.number();
+    start.limits.open_files = in.number();
+    start.limits.processes = in.number();
+    start.rows = static_cast<std::uint32_t>(in.number());
+    start.columns = static_cast<std::uint32_t>(in.number());
     if (!in.ok() || start.argv.empty()) {
         return base::fail(base::ErrorKind::internal, "bad_start", "the command is cut short");
     }

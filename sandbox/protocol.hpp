@@ -11,6 +11,7 @@
 
 #include "base/fd.hpp"
 #include "base/result.hpp"
+#include "sandbox/resource_limits.hpp"
 
 #include <cstdint>
 #include <map>
@@ -29,7 +30,8 @@ enum class Tag : std::uint32_t {
     make_scope,    // id: names the scope's network for network_free; descriptors: control, mounts
     network_free,  // nothing of scope `id` is left, its network may serve again
     // to the init
-    start,        // text: see encode_start(); descriptors: stdout, stderr, [stdin]
+    start,        // text: see encode_start(); descriptors: stdout, stderr, [stdin], or with a
+                  // terminal the socket that its master goes back through
     signal_tree,  // value: signal
     kill_tree,    // STOP and KILL sweeps until the tree is empty
     list,         // answered by `processes`
@@ -37,8 +39,8 @@ enum class Tag : std::uint32_t {
     init_pid,     // value: pid in the server's namespace
     step_failed,  // value: errno, text: step '\0' what
     ready,        // value: 1 when /proc is the scope's own; descriptor: the proxy's listener
-    exec_failed,  // value: errno, text: "fork", "chdir" or "exec"; the command is over
-    ended,        // value: wait status, flag: nothing else of the command's tree is left
+    exec_failed,  // value: errno, text: "fork", "terminal", "limits", "chdir" or "exec"; it is over
+    ended,        // value: wait status, flag: nothing else of the command's tree is left, cpu_ms
     emptied,      // nothing of the command's tree is left
     processes,    // text: (pid ' ' command '\0')*
 };
@@ -49,6 +51,7 @@ struct Message {
     std::uint64_t id = 0;  // of the command
     std::uint32_t flag = 0;
     std::uint32_t payload_in_memfd = 0;  // the text is in the last descriptor attached
+    std::uint64_t cpu_ms = 0;            // ended: of the command and the children it waited for
 };
 
 inline constexpr std::size_t kMessageBytes = 64 * 1024;
@@ -67,6 +70,9 @@ struct StartText {
     std::string cwd;
     std::vector<std::string> argv;
     std::vector<std::string> environment;  // "NAME=value"
+    ResourceLimits limits;
+    std::uint32_t rows = 0;  // of its terminal; 0 = it has none
+    std::uint32_t columns = 0;
 };
 [[nodiscard]] std::string encode_start(const StartText& start);
 [[nodiscard]] base::Result<StartText> decode_start(std::string_view bytes);

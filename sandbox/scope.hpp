@@ -5,20 +5,20 @@
 #pragma once
 
 #include "base/async.hpp"
-#include "base/fd.hpp"
 #include "base/limits.hpp"
 #include "base/log.hpp"
 #include "base/result.hpp"
 #include "fsmount/mount_plan.hpp"
+#include "sandbox/command.hpp"
 #include "sandbox/outcome.hpp"
 #include "sandbox/policy.hpp"
+#include "sandbox/process.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 
 #include <functional>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,25 +30,6 @@ struct ScopeSpec {
     std::string hostname = "ars";
 };
 
-struct Command {
-    std::vector<std::string> argv;  // argv[0] is looked up in PATH of `environment`
-    std::map<std::string, std::string> environment;  // complete: see default_environment()
-    std::string cwd;                                 // guest path
-    std::optional<std::string> stdin_data;           // nullopt = /dev/null
-    base::milliseconds timeout = base::limits::kCommandTimeout;
-    std::size_t capture_bytes = base::limits::kToolResultBytes;  // head + tail of each stream
-    // The full merged output goes here as it comes, up to limits::kCommandLogBytes; absent = not
-    // kept.
-    std::shared_ptr<base::Fd> log;
-    std::string log_guest_path;
-    // Live output on the I/O thread (stream 1 or 2); only buffers.
-    std::function<void(int stream, std::string_view bytes)> on_output;
-};
-
-// HOME, PATH, TMPDIR, LANG, caches and the non-interactive hints every tool gets (no secrets,
-// nothing of ours).
-[[nodiscard]] std::map<std::string, std::string> default_environment();
-
 class Scope {
   public:
     virtual ~Scope() = default;
@@ -57,6 +38,17 @@ class Scope {
     // Runs one command to its end. Several at once are the normal case. When the caller is
     // cancelled the command's whole tree is killed first, then operation_aborted is thrown.
     virtual base::Task<Outcome> run(Command command) = 0;
+    // Starts one command and leaves it running: the scope sees to its time limit and remembers it
+    // (the last limits::kRememberedCommands that ended). Errors: "scope_gone", "scope_busy" (over
+    // limits::kCommandsPerScope), "bad_command". A program that can't be executed is an outcome.
+    // When the caller is cancelled before this returns, nothing is left running.
+    virtual base::Task<base::Result<std::shared_ptr<Process>>> start(Command command) = 0;
+    // Null for an id that was never given or is forgotten.
+    [[nodiscard]] virtual std::shared_ptr<Process> find(const std::string& id) const = 0;
+    // The started commands that are running or remembered, oldest first.
+    [[nodiscard]] virtual std::vector<std::shared_ptr<Process>> processes() const = 0;
+    // What commands that are over left running.
+    virtual base::Task<std::vector<BackgroundProcess>> background() = 0;
     // Kills every process and proves it.
     virtual base::Task<void> close() = 0;
 };

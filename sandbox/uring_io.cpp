@@ -37,6 +37,8 @@ struct Operation {
     OnBytes on_bytes;
     OnEnd on_end;
     bool stopped = false;
+    bool paused = false;
+    bool parked = false;   // paused with no read under way
     bool waiting = false;  // for a descriptor that someone made non-blocking to be ready
 };
 
@@ -84,7 +86,28 @@ class Ring : public std::enable_shared_from_this<Ring> {
         found->second.stopped = true;
         found->second.on_bytes = nullptr;
         found->second.on_end = nullptr;
-        cancel(id);
+        if (found->second.parked) {
+            operations_.erase(found);
+        } else {
+            cancel(id);
+        }
+    }
+
+    void pause(std::uint64_t id) {
+        if (const auto found = operations_.find(id); found != operations_.end()) {
+            found->second.paused = true;
+        }
+    }
+
+    void resume(std::uint64_t id) {
+        const auto found = operations_.find(id);
+        if (found == operations_.end()) {
+            return;
+        }
+        found->second.paused = false;
+        if (std::exchange(found->second.parked, false)) {
+            submit(id);
+        }
     }
 
   private:
@@ -205,7 +228,13 @@ class Ring : public std::enable_shared_from_this<Ring> {
             // also stop this one, so its function is kept alive here.
             const OnBytes callback = operation.on_bytes;
             callback(std::string_view(operation.buffer.data(), static_cast<std::size_t>(result)));
-            operation.stopped ? static_cast<void>(operations_.erase(id)) : submit(id);
+            if (operation.stopped) {
+                operations_.erase(id);
+            } else if (operation.paused) {
+                operation.parked = true;
+            } else {
+                submit(id);
+            }
         }
     }
 
@@ -255,6 +284,8 @@ class UringStream final : public ChildStream {
     UringStream(const UringStream&) = delete;
     UringStream& operator=(const UringStream&) = delete;
     ~UringStream() override { ring_->stop(id_); }
+    void pause() override { ring_->pause(id_); }
+    void resume() override { ring_->resume(id_); }
 
   private:
     std::shared_ptr<Ring> ring_;
