@@ -70,7 +70,7 @@ struct StartText {
     std::string cwd;
     std::vector<std::string> argv;
     std::vector<std::string> environment;  // "NAME=value"
-    ResourceLimits limits;
+    ResourceLimits limits = {};
     std::uint32_t rows = 0;  // of its terminal; 0 = it has none
     std::uint32_t columns = 0;
 };

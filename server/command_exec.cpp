@@ -122,6 +122,7 @@ base::Task<void> exec_one(Session& session) {
         // A reader that went away ends nothing: the command's exit code still counts.
         command.on_output = [](int stream, std::string_view bytes) {
             (void)base::write_all(stream == 1 ? STDOUT_FILENO : STDERR_FILENO, bytes);
+            return true;
         };
     }
     sandbox::Outcome outcome;

@@ -243,6 +243,7 @@ TEST_P(CommandRun, OutputIsSeenWhileTheCommandRuns) {
     std::string seen;
     command.on_output = [&](int stream, std::string_view bytes) {
         seen += std::to_string(stream) + ":" + std::string(bytes);
+        return true;
     };
     bench.command(std::move(command));
     EXPECT_TRUE(seen == "1:one\n2:two\n" || seen == "2:two\n1:one\n") << seen;

@@ -88,7 +88,9 @@ TEST_P(ScopeLife, DeadScopeIsToldToItsCommandAndReplacedByTheNextAcquire) {
     ASSERT_EQ(children.size(), 1U);
     // The command asks for it: when its marker appears, its init is killed from outside.
     Command command = shell("echo up; sleep 60");
-    command.on_output = [&](int, std::string_view) { ::kill(children.front(), SIGKILL); };
+    command.on_output = [&](int, std::string_view) {
+        return ::kill(children.front(), SIGKILL) == 0;
+    };
     const Outcome outcome = bench.run(before->run(std::move(command)));
     EXPECT_EQ(outcome.status, OutcomeStatus::signalled);
     EXPECT_EQ(outcome.detail, "the sandbox ended while the command ran");
