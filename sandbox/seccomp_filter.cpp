@@ -9,7 +9,6 @@
 #include <memory>
 
 #include <fcntl.h>
-#include <linux/ioprio.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
 #include <netinet/in.h>
@@ -138,6 +137,8 @@ constexpr std::uint32_t kNetlinkProtocols[] = {0};  // NETLINK_ROUTE: getifaddrs
 constexpr std::uint32_t kProtocolL2tp = 115;        // glibc has no name for it
 // Protocols that load a module of the kernel when asked for and have been a way in.
 constexpr std::uint32_t kAbsentProtocols[] = {IPPROTO_DCCP, IPPROTO_SCTP, kProtocolL2tp};
+// <linux/ioprio.h> of some kernels is not C++.
+constexpr std::uint32_t kIoprioOfUser = 3;
 constexpr Bits kPacketType{0xF, SOCK_PACKET};
 
 void deny_namespaces(SeccompProgram& program) {
@@ -242,7 +243,7 @@ void deny_other_processes(SeccompProgram& program) {
     }
     // "All of my user's", whoever is asked.
     program.deny_if(SCMP_SYS(setpriority), equals(0, PRIO_USER));
-    program.deny_if(SCMP_SYS(ioprio_set), equals(0, IOPRIO_WHO_USER));
+    program.deny_if(SCMP_SYS(ioprio_set), equals(0, kIoprioOfUser));
 }
 
 }  // namespace

@@ -12,7 +12,6 @@
 #include "bpf_interpreter.hpp"
 #include <fcntl.h>
 #include <linux/audit.h>
-#include <linux/ioprio.h>
 #include <linux/sched.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -31,6 +30,9 @@ constexpr std::uint32_t kNative = AUDIT_ARCH_X86_64;
 #elif defined(__aarch64__)
 constexpr std::uint32_t kNative = AUDIT_ARCH_AARCH64;
 #endif
+
+constexpr std::uint64_t kIoprioOfProcess = 1;  // <linux/ioprio.h> is not C++ everywhere
+constexpr std::uint64_t kIoprioOfUser = 3;
 
 constexpr std::uint64_t kHigh = std::uint64_t{1} << 32;
 constexpr std::uint64_t kAllHigh = 0xFFFFFFFF00000000ULL;
@@ -328,9 +330,9 @@ TEST(SeccompFilter, OtherProcessesAreOutOfReachWithoutOwnNamespaces) {
         {"own group's nice", SYS_setpriority, {PRIO_PGRP, 0, 10}, kNever, {0, 1}},
         {"nice of another", SYS_setpriority, {PRIO_PROCESS, 1, 10}, kLandlock, {0, 1}},
         {"nice of the whole user", SYS_setpriority, {PRIO_USER, 0, 10}, kLandlock, {0, 1}},
-        {"own ioprio", SYS_ioprio_set, {IOPRIO_WHO_PROCESS, 0, 0}, kNever, {0, 1}},
-        {"ioprio of another", SYS_ioprio_set, {IOPRIO_WHO_PROCESS, 7, 0}, kLandlock, {0, 1}},
-        {"ioprio of the user", SYS_ioprio_set, {IOPRIO_WHO_USER, 0, 0}, kLandlock, {0, 1}},
+        {"own ioprio", SYS_ioprio_set, {kIoprioOfProcess, 0, 0}, kNever, {0, 1}},
+        {"ioprio of another", SYS_ioprio_set, {kIoprioOfProcess, 7, 0}, kLandlock, {0, 1}},
+        {"ioprio of the user", SYS_ioprio_set, {kIoprioOfUser, 0, 0}, kLandlock, {0, 1}},
         {"who has which nice", SYS_getpriority, {PRIO_USER, 0}, kNever, {0, 1}},
     });
 }
