@@ -59,7 +59,7 @@ const std::vector<StepGroup>& step_groups() {
          {"namespaces", "pid_namespace", "network"}},
         {"mounts",
          "tmpfs, recursive read-only bind, devpts, pivot_root",
-         {"stage", "image", "open_sources", "mounts", "pivot_root", "open_proc"}},
+         {"new_root", "image", "open_sources", "mounts", "seal_root", "open_proc"}},
         {"seccomp",
          "filter attached under no_new_privs",
          {"hostname",

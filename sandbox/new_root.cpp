@@ -17,6 +17,9 @@ namespace {
 using fsmount::Mount;
 using fsmount::MountKind;
 
+// In a finished scope it is an empty directory, as the plan wants it.
+constexpr const char* kHostTree = "/sys";
+
 std::unexpected<base::Error> fail_step(const std::string& what) {
     return base::fail_errno("scope_setup_failed", what, errno);
 }
@@ -269,35 +272,7 @@ base::Result<base::Fd> NewRoot::copy_of(const std::string& path, bool recursive)
     return copy;
 }
 
-base::Result<void> NewRoot::enter_stage() {
-    auto stage = new_filesystem(
-        "tmpfs",
-        {{"mode", "755"}, {"size", "64k"}, {"nr_inodes", "16"}},
-        MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV
-    );
-    if (!stage) {
-        return std::unexpected(stage.error());
-    }
-    bool attached = false;
-    for (const char* place : {"/tmp", "/home", "/mnt", "/var", "/etc", "/usr"}) {
-        if (::move_mount(stage->get(), "", AT_FDCWD, place, MOVE_MOUNT_F_EMPTY_PATH) == 0) {
-            attached = true;
-            break;
-        }
-        if (errno != ENOENT && errno != ENOTDIR && errno != EACCES) {
-            return fail_step(std::string("mount the stage on ") + place);
-        }
-    }
-    if (!attached) {
-        return fail_step("find a directory for the stage");
-    }
-    if (::mkdirat(stage->get(), "old", 0700) != 0 || ::mkdirat(stage->get(), "new", 0700) != 0 ||
-        ::fchdir(stage->get()) != 0) {
-        return fail_step("prepare the stage");
-    }
-    if (::syscall(SYS_pivot_root, ".", "old") != 0 || ::chdir("/") != 0) {
-        return fail_step("pivot_root to the stage");
-    }
+base::Result<void> NewRoot::make() {
     auto root = new_filesystem(
         "tmpfs",
         {{"mode", "755"}, {"size", "1m"}, {"nr_inodes", "4096"}},
@@ -306,16 +281,32 @@ base::Result<void> NewRoot::enter_stage() {
     if (!root) {
         return std::unexpected(root.error());
     }
-    if (::move_mount(root->get(), "", AT_FDCWD, "/new", MOVE_MOUNT_F_EMPTY_PATH) != 0) {
-        return fail_step("mount the new root");
+    bool attached = false;
+    for (const char* place : {"/tmp", "/home", "/mnt", "/var", "/etc", "/usr"}) {
+        if (::move_mount(root->get(), "", AT_FDCWD, place, MOVE_MOUNT_F_EMPTY_PATH) == 0) {
+            attached = true;
+            break;
+        }
+        if (errno != ENOENT && errno != ENOTDIR && errno != EACCES) {
+            return fail_step(std::string("mount the new root on ") + place);
+        }
+    }
+    if (!attached) {
+        return fail_step("find a directory for the new root");
+    }
+    if (::mkdirat(root->get(), kHostTree + 1, 0755) != 0 || ::fchdir(root->get()) != 0) {
+        return fail_step("prepare the new root");
+    }
+    if (::syscall(SYS_pivot_root, ".", kHostTree + 1) != 0 || ::chdir("/") != 0) {
+        return fail_step("pivot_root");
     }
     return reopen();
 }
 
 base::Result<void> NewRoot::reopen() {
-    host_ = base::Fd(::open("/old", O_PATH | O_DIRECTORY | O_CLOEXEC));
-    root_ = base::Fd(::open("/new", O_PATH | O_DIRECTORY | O_CLOEXEC));
-    return host_ && root_ ? base::Result<void>{} : fail_step("open the stage");
+    host_ = base::Fd(::open(kHostTree, O_PATH | O_DIRECTORY | O_CLOEXEC));
+    root_ = base::Fd(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
+    return host_ && root_ ? base::Result<void>{} : fail_step("open the new root");
 }
 
 base::Result<void> NewRoot::open_sources(const std::vector<Mount>& mounts) {
@@ -433,20 +424,10 @@ base::Result<void> NewRoot::mount_all(const std::vector<Mount>& mounts) {
     return {};
 }
 
-base::Result<void> NewRoot::enter() {
-    if (::fchdir(root_.get()) != 0) {
-        return fail_step("chdir to the new root");
-    }
-    // Stage and new root stacked on one place: the stage is then on top and "." leads to it.
-    if (::syscall(SYS_pivot_root, ".", ".") != 0) {
-        return fail_step("pivot_root");
-    }
+base::Result<void> NewRoot::seal() {
     host_.reset();
-    if (::umount2(".", MNT_DETACH) != 0) {
-        return fail_step("umount the old root");
-    }
-    if (::chdir("/") != 0) {
-        return fail_step("chdir /");
+    if (::umount2(kHostTree, MNT_DETACH) != 0) {
+        return fail_step("umount the host's tree");
     }
     auto sealed = set_attributes(root_.get(), MOUNT_ATTR_RDONLY, false);
     root_.reset();

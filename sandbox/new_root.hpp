@@ -12,18 +12,17 @@ namespace ars::sandbox {
 
 class NewRoot {
   public:
-    // Puts this process on an empty root of its own: the host's tree lies below /old, the scope's
-    // root, still empty, at /new. Nothing of the host is covered by it, so every source stays
-    // reachable.
-    [[nodiscard]] base::Result<void> enter_stage();
-    // In a process that was cloned into a mount namespace of its own: its copy of the stage.
+    // Puts this process on an empty root of its own, with the host's tree below /sys: nothing of
+    // the host is covered there, so every source stays reachable.
+    [[nodiscard]] base::Result<void> make();
+    // In a process that was cloned into a mount namespace of its own: its copy of the same.
     [[nodiscard]] base::Result<void> reopen();
     // Opens every bind source and device of `mounts`, on the host's tree.
     [[nodiscard]] base::Result<void> open_sources(const std::vector<fsmount::Mount>& mounts);
     // The plan from top to bottom.
     [[nodiscard]] base::Result<void> mount_all(const std::vector<fsmount::Mount>& mounts);
-    // Makes it the root of this mount namespace, read-only, and lets go of the stage.
-    [[nodiscard]] base::Result<void> enter();
+    // Lets go of the host's tree and makes the root read-only.
+    [[nodiscard]] base::Result<void> seal();
 
     // False when a fresh procfs was refused and the container's is shown instead, read-only.
     [[nodiscard]] bool fresh_proc() const { return fresh_proc_; }

@@ -58,17 +58,18 @@ base::Result<void> open_sources(Setup& setup) {
 base::Result<void> mounts(Setup& setup) {
     return setup.stage.root.mount_all(setup.stage.spec.mounts);
 }
-base::Result<void> pivot_root(Setup& setup) { return setup.stage.root.enter(); }
+base::Result<void> seal_root(Setup& setup) { return setup.stage.root.seal(); }
 
 base::Result<void> open_proc(Setup& setup) {
     setup.proc = base::Fd(::open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     return setup.proc ? base::Result<void>{} : fail_step("open /proc");
 }
 
+// A name is a courtesy: some engines' profiles refuse to set one.
 base::Result<void> hostname(Setup& setup) {
     const std::string& name = setup.stage.spec.hostname;
-    return ::sethostname(name.data(), name.size()) == 0 ? base::Result<void>{}
-                                                        : fail_step("sethostname");
+    (void)::sethostname(name.data(), name.size());
+    return {};
 }
 
 base::Result<void> proxy_listener(Setup& setup) {
@@ -128,7 +129,7 @@ constexpr Step kSteps[] = {
     {"network", network},
     {"open_sources", open_sources},
     {"mounts", mounts},
-    {"pivot_root", pivot_root},
+    {"seal_root", seal_root},
     {"open_proc", open_proc},
     {"hostname", hostname},
     {"proxy_listener", proxy_listener},

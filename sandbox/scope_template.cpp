@@ -45,7 +45,7 @@ class Template {
     base::Result<void> open_host_proc();
     base::Result<void> user_namespace();
     base::Result<void> namespaces();
-    base::Result<void> stage();
+    base::Result<void> new_root();
     base::Result<void> die_with_server();
     base::Result<void> mount_image(const Received& setup);
     void run_steps();
@@ -99,11 +99,11 @@ base::Result<void> Template::namespaces() {
     return own_network_ ? networks_.make() : base::Result<void>{};
 }
 
-base::Result<void> Template::stage() {
+base::Result<void> Template::new_root() {
     if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) {
         return fail_step("make / private");
     }
-    return root_.enter_stage();
+    return root_.make();
 }
 
 // After the last change of credentials, which would clear it.
@@ -136,7 +136,7 @@ void Template::run_steps() {
         {"open_host_proc", &Template::open_host_proc},
         {"user_namespace", &Template::user_namespace},
         {"namespaces", &Template::namespaces},
-        {"stage", &Template::stage},
+        {"new_root", &Template::new_root},
         {"die_with_server", &Template::die_with_server},
     };
     for (const Step& step : kSteps) {
