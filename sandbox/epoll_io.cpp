@@ -20,7 +20,7 @@ struct Work : std::enable_shared_from_this<Work> {
     Work(const asio::any_io_executor& executor, base::Fd fd) : descriptor(executor, fd.release()) {}
 
     asio::posix::stream_descriptor descriptor;
-    std::vector<char> buffer;
+    std::unique_ptr<char[]> buffer;  // of kReadBytes, touched only as far as it is filled
     std::string outgoing;
     OnBytes on_bytes;
     OnEnd on_end;
@@ -31,7 +31,7 @@ struct Work : std::enable_shared_from_this<Work> {
     void read_next() {
         auto self = shared_from_this();
         descriptor.async_read_some(
-            asio::buffer(buffer),
+            asio::buffer(buffer.get(), kReadBytes),
             [self](const boost::system::error_code& error, std::size_t n) {
                 self->on_read(error, n);
             }
@@ -43,7 +43,7 @@ struct Work : std::enable_shared_from_this<Work> {
             return;
         }
         if (!error && n > 0) {
-            on_bytes(std::string_view(buffer.data(), n));
+            on_bytes(std::string_view(buffer.get(), n));
             parked = paused;
             if (!stopped && !parked) {
                 read_next();
@@ -111,7 +111,7 @@ class EpollIo final : public ChildIo {
 
     std::unique_ptr<ChildStream> read(base::Fd fd, OnBytes on_bytes, OnEnd on_end) override {
         auto work = std::make_shared<Work>(executor_, std::move(fd));
-        work->buffer.resize(kReadBytes);
+        work->buffer = std::make_unique_for_overwrite<char[]>(kReadBytes);
         work->on_bytes = std::move(on_bytes);
         work->on_end = std::move(on_end);
         work->read_next();

@@ -48,6 +48,7 @@ class InitLoop {
 
     base::Fd proc_;
     base::Fd signals_;
+    StackPool stacks_;
     std::list<KeeperSlot> slots_;
 };
 
@@ -156,7 +157,7 @@ void InitLoop::start(Received received) {
         }
         received.fds[0] = std::move(*opened);
     }
-    KeeperSlot& slot = slots_.emplace_back();
+    KeeperSlot& slot = slots_.emplace_back(stacks_);
     slot.id = id;
     slot.text = std::move(*text);
     slot.terminal = terminal;

@@ -60,30 +60,19 @@ ARS_KEEPER_CODE void report(
     } while (sent == -EINTR);
 }
 
-// The kernel's sigaction, which differs from libc's.
-struct KernelSigaction {
-    void* handler = nullptr;
-    unsigned long flags = 0;
-    void* restorer = nullptr;
-    unsigned long mask = 0;
-};
-
 ARS_KEEPER_CODE int fail_exec(KeeperSlot& slot, const char* step, long error) {
     slot.exec_step = step;
     slot.exec_errno = static_cast<int>(-error);
     return 127;
 }
 
-ARS_KEEPER_CODE void reset_signals() {
-    const KernelSigaction plain{};
-    for (int signal = 1; signal <= 64; ++signal) {
-        raw_syscall(SYS_rt_sigaction, signal, address(&plain), 0, sizeof(unsigned long));
-    }
+// All signals act as by default already: the template was started so, and neither it nor the init
+// changes one. Only the keeper's mask must go.
+ARS_KEEPER_CODE void unblock_signals() {
     const unsigned long none = 0;
     raw_syscall(SYS_rt_sigprocmask, SIG_SETMASK, address(&none), 0, sizeof none);
 }
 
-// Never above what the scope allows. 0 leaves the limit alone.
 ARS_KEEPER_CODE long set_limit(int resource, std::uint64_t soft, std::uint64_t hard) {
     if (soft == 0) {
         return 0;
@@ -167,7 +156,7 @@ ARS_KEEPER_CODE int child_main(void* argument) {
     if (const long error = set_limits(slot.text.limits); error < 0) {
         return fail_exec(slot, "limits", error);
     }
-    reset_signals();
+    unblock_signals();
     return fail_exec(slot, "exec", try_candidates(slot));
 }
 
@@ -231,9 +220,46 @@ ARS_KEEPER_CODE int keeper_main(void* argument) {
 
 }  // namespace
 
+StackPool::~StackPool() {
+    for (char* const stacks : idle_) {
+        ::munmap(stacks, kKeeperStackTop);
+    }
+}
+
+char* StackPool::take() {
+    if (!idle_.empty()) {
+        char* const stacks = idle_.back();
+        idle_.pop_back();
+        return stacks;
+    }
+    void* const memory = ::mmap(
+        nullptr,
+        kKeeperStackTop,
+        PROT_READ | PROT_WRITE,
+        MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE,
+        -1,
+        0
+    );
+    if (memory == MAP_FAILED) {
+        return nullptr;
+    }
+    char* const stacks = static_cast<char*>(memory);
+    ::mprotect(stacks, kPage, PROT_NONE);
+    ::mprotect(stacks + kChildStackTop, kPage, PROT_NONE);
+    return stacks;
+}
+
+void StackPool::give_back(char* stacks) {
+    if (idle_.size() < kKept) {
+        idle_.push_back(stacks);
+    } else {
+        ::munmap(stacks, kKeeperStackTop);
+    }
+}
+
 KeeperSlot::~KeeperSlot() {
     if (stacks != nullptr) {
-        ::munmap(stacks, kKeeperStackTop);
+        pool.give_back(stacks);
     }
 }
 
@@ -264,21 +290,8 @@ bool prepare_slot(KeeperSlot& slot) {
             path.remove_prefix(std::min(colon + 1, path.size()));
         }
     }
-    void* const memory = ::mmap(
-        nullptr,
-        kKeeperStackTop,
-        PROT_READ | PROT_WRITE,
-        MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE,
-        -1,
-        0
-    );
-    if (memory == MAP_FAILED) {
-        return false;
-    }
-    slot.stacks = static_cast<char*>(memory);
-    ::mprotect(slot.stacks, kPage, PROT_NONE);
-    ::mprotect(slot.stacks + kChildStackTop, kPage, PROT_NONE);
-    return true;
+    slot.stacks = slot.pool.take();
+    return slot.stacks != nullptr;
 }
 
 long start_keeper(KeeperSlot& slot) {

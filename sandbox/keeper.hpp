@@ -16,10 +16,28 @@
 
 namespace ars::sandbox {
 
+// Stacks of keepers that have ended serve the next ones: mapping and guarding them costs more than
+// the rest of a command's preparation.
+class StackPool {
+  public:
+    StackPool() = default;
+    StackPool(const StackPool&) = delete;
+    StackPool& operator=(const StackPool&) = delete;
+    ~StackPool();
+
+    // Guard page, child's stack, guard page, keeper's stack; null when memory is short.
+    [[nodiscard]] char* take();
+    void give_back(char* stacks);
+
+  private:
+    static constexpr std::size_t kKept = 8;
+    std::vector<char*> idle_;
+};
+
 // One command as its init knows it. Lives in the init's memory; the keeper reads it and writes
 // `reported_end`.
 struct KeeperSlot {
-    KeeperSlot() = default;
+    explicit KeeperSlot(StackPool& from) : pool(from) {}
     KeeperSlot(const KeeperSlot&) = delete;
     KeeperSlot& operator=(const KeeperSlot&) = delete;
     ~KeeperSlot();
@@ -45,7 +63,8 @@ struct KeeperSlot {
     int exec_errno = 0;
     const char* exec_step = "";
 
-    char* stacks = nullptr;  // guard page, child's stack, guard page, keeper's stack
+    StackPool& pool;
+    char* stacks = nullptr;
 };
 
 // Prepares `slot.text` for execve: candidates from PATH, pointer arrays. False when memory is

@@ -94,9 +94,9 @@ int send_message(
 }
 
 base::Result<Received> receive_message(int socket) {
-    std::string buffer(kMessageBytes, '\0');
+    char buffer[kMessageBytes];  // touched only as far as the message goes
     alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kMessageFds)];
-    iovec part{buffer.data(), buffer.size()};
+    iovec part{buffer, sizeof buffer};
     msghdr header{};
     header.msg_iov = &part;
     header.msg_iovlen = 1;
@@ -124,10 +124,8 @@ base::Result<Received> receive_message(int socket) {
     if (static_cast<std::size_t>(n) < sizeof(Message)) {
         return base::fail(base::ErrorKind::unavailable, "closed", "the other end is gone");
     }
-    std::memcpy(&received.message, buffer.data(), sizeof(Message));
-    buffer.resize(static_cast<std::size_t>(n));
-    buffer.erase(0, sizeof(Message));
-    received.text = std::move(buffer);
+    std::memcpy(&received.message, buffer, sizeof(Message));
+    received.text.assign(buffer + sizeof(Message), static_cast<std::size_t>(n) - sizeof(Message));
     if (received.message.payload_in_memfd != 0 && !received.fds.empty()) {
         auto text = base::read_to_end(received.fds.back().get(), kPayloadBytes);
         if (!text) {

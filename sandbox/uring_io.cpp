@@ -31,8 +31,8 @@ constexpr int kExitRounds = 50;  // of one millisecond, until the kernel gave al
 struct Operation {
     base::Fd fd;
     bool writing = false;
-    std::vector<char> buffer;  // reads
-    std::string outgoing;      // writes
+    std::unique_ptr<char[]> buffer;  // reads; of kReadBytes, touched only as far as it is filled
+    std::string outgoing;            // writes
     std::size_t written = 0;
     OnBytes on_bytes;
     OnEnd on_end;
@@ -142,9 +142,8 @@ class Ring : public std::enable_shared_from_this<Ring> {
             const auto size = static_cast<unsigned>(rest.size());
             ::io_uring_prep_write(entry, operation.fd.get(), rest.data(), size, kNoOffset);
         } else {
-            const auto size = static_cast<unsigned>(operation.buffer.size());
             ::io_uring_prep_read(
-                entry, operation.fd.get(), operation.buffer.data(), size, kNoOffset
+                entry, operation.fd.get(), operation.buffer.get(), kReadBytes, kNoOffset
             );
         }
         ::io_uring_sqe_set_data64(entry, id);
@@ -227,7 +226,7 @@ class Ring : public std::enable_shared_from_this<Ring> {
             // References into the map stay valid while the callback starts other operations; it may
             // also stop this one, so its function is kept alive here.
             const OnBytes callback = operation.on_bytes;
-            callback(std::string_view(operation.buffer.data(), static_cast<std::size_t>(result)));
+            callback(std::string_view(operation.buffer.get(), static_cast<std::size_t>(result)));
             if (operation.stopped) {
                 operations_.erase(id);
             } else if (operation.paused) {
@@ -301,7 +300,7 @@ class UringIo final : public ChildIo {
     std::unique_ptr<ChildStream> read(base::Fd fd, OnBytes on_bytes, OnEnd on_end) override {
         Operation operation;
         operation.fd = std::move(fd);
-        operation.buffer.resize(kReadBytes);
+        operation.buffer = std::make_unique_for_overwrite<char[]>(kReadBytes);
         operation.on_bytes = std::move(on_bytes);
         operation.on_end = std::move(on_end);
         return std::make_unique<UringStream>(ring_, ring_->start(std::move(operation)));
