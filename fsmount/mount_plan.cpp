@@ -76,55 +76,43 @@ std::string real_parent_path(const std::string& path) {
     return (parent == "/" ? "" : parent) + path.substr(slash);
 }
 
-class Planner {
+Mount& add_to(
+    std::vector<Mount>& list, MountKind kind, std::string guest, std::string source = {}
+) {
+    Mount& mount = list.emplace_back();
+    mount.kind = kind;
+    mount.guest = std::move(guest);
+    mount.source = std::move(source);
+    return mount;
+}
+
+// What all scopes share.
+class ImagePlanner {
   public:
-    Planner(const Workspace& workspace, const PlanOptions& options)
-        : workspace_(workspace), options_(options), mount_points_(host_mount_points()) {
+    explicit ImagePlanner(const PlanOptions& options)
+        : options_(options), mount_points_(host_mount_points()) {
         std::ranges::sort(mount_points_);
     }
 
-    base::Result<MountPlan> make() {
+    std::vector<Mount> make() {
         show_image();
         hide_secrets();
         hide_configured();
         hide_foreign_mounts();
         hide_sockets();
         name_gem();
-        add_private_places();
-        if (auto home = add_home(); !home) {
-            return std::unexpected(home.error());
-        }
-        plan_.idmapped = workspace_.idmapped();
-        return std::move(plan_);
+        add_places();
+        return std::move(image_);
+    }
+    // Whether there is a /var/tmp to mount on.
+    [[nodiscard]] bool shows_var_tmp() const {
+        return std::ranges::find(shown_, "/var") != shown_.end() &&
+               real_path("/var/tmp") == "/var/tmp";
     }
 
   private:
     Mount& add(MountKind kind, std::string guest, std::string source = {}) {
-        return add_to(plan_.image, kind, std::move(guest), std::move(source));
-    }
-    // To what belongs to one scope.
-    Mount& add_own(MountKind kind, std::string guest, std::string source = {}) {
-        return add_to(plan_.mounts, kind, std::move(guest), std::move(source));
-    }
-    static Mount& add_to(
-        std::vector<Mount>& list, MountKind kind, std::string guest, std::string source
-    ) {
-        Mount& mount = list.emplace_back();
-        mount.kind = kind;
-        mount.guest = std::move(guest);
-        mount.source = std::move(source);
-        return mount;
-    }
-
-    void add_tmpfs(
-        const std::string& guest, std::uint64_t size, std::uint64_t inodes, unsigned mode
-    ) {
-        add(MountKind::directory, guest);
-        Mount& mount = add_own(MountKind::tmpfs, guest);
-        mount.read_only = false;
-        mount.size_bytes = size;
-        mount.inodes = inodes;
-        mount.mode = mode;
+        return add_to(image_, kind, std::move(guest), std::move(source));
     }
 
     [[nodiscard]] bool is_mount_point(const std::string& path) const {
@@ -277,7 +265,7 @@ class Planner {
         }
     }
 
-    void add_private_places() {
+    void add_places() {
         add(MountKind::directory, "/dev");
         for (const char* name : {"null", "zero", "full", "random", "urandom", "tty"}) {
             add(MountKind::device, std::string("/dev/") + name, std::string("/dev/") + name);
@@ -286,70 +274,102 @@ class Planner {
         add(MountKind::symlink, "/dev/stdin", "/proc/self/fd/0");
         add(MountKind::symlink, "/dev/stdout", "/proc/self/fd/1");
         add(MountKind::symlink, "/dev/stderr", "/proc/self/fd/2");
-        add(MountKind::directory, "/dev/pts");
-        add_own(MountKind::devpts, "/dev/pts").read_only = false;
         add(MountKind::symlink, "/dev/ptmx", "pts/ptmx");
-        add_tmpfs("/dev/shm", options_.tmp_size / 2, options_.tmp_inodes / 8, 01777);
-        add(MountKind::directory, "/proc");
-        if (options_.fresh_proc) {
-            add_own(MountKind::proc, "/proc").read_only = false;
-        } else {
-            add_own(MountKind::bind, "/proc", "/proc");
+        for (const char* place :
+             {"/dev/pts", "/dev/shm", "/proc", "/sys", "/run", "/tmp", "/home"}) {
+            add(MountKind::directory, place);
         }
-        add(MountKind::directory, "/sys");
-        add(MountKind::directory, "/run");
+        add(MountKind::directory, std::string(kHome));
         add(MountKind::directory, "/root").mode = 0700;
-        add_tmpfs("/tmp", options_.tmp_size, options_.tmp_inodes, 01777);
-        if (std::ranges::find(shown_, "/var") != shown_.end() &&
-            real_path("/var/tmp") == "/var/tmp") {
-            Mount& mount = add_own(MountKind::tmpfs, "/var/tmp");
-            mount.read_only = false;
-            mount.size_bytes = options_.tmp_size / 2;
-            mount.inodes = options_.tmp_inodes / 8;
-            mount.mode = 01777;
-        }
     }
 
-    base::Result<void> add_home() {
-        add(MountKind::directory, "/home");
-        add_tmpfs(std::string(kHome), options_.tmp_size / 2, options_.tmp_inodes / 2, 0755);
-        add_own(MountKind::directory, std::string(kUserData)).mode = 0700;
-        Mount& user_data =
-            add_own(MountKind::bind, std::string(kUserData), workspace_.user_data_source());
-        user_data.read_only = false;
-        if (user_data.source.empty()) {
-            user_data.fd = workspace_.take_spare_mount();
-            if (user_data.fd == nullptr) {
-                return base::fail(
-                    base::ErrorKind::exhausted,
-                    "no_spare_mount",
-                    "the mounts made for this workspace before root was dropped are used up; start "
-                    "the "
-                    "command again"
-                );
-            }
-        }
-        add_own(MountKind::directory, std::string(kSkills)).mode = 0755;
-        if (workspace_.skills_source().empty()) {
-            add_own(MountKind::hide_directory, std::string(kSkills));
-        } else {
-            add_own(MountKind::bind, std::string(kSkills), workspace_.skills_source());
-        }
-        return {};
-    }
-
-    const Workspace& workspace_;
     const PlanOptions& options_;
     std::vector<std::string> mount_points_;
     std::vector<std::string> shown_;   // directories bound from the image
     std::vector<std::string> hidden_;  // what is covered in them
-    MountPlan plan_;
+    std::vector<Mount> image_;
 };
+
+void add_tmpfs(
+    std::vector<Mount>& list,
+    std::string_view guest,
+    std::uint64_t size,
+    std::uint64_t inodes,
+    unsigned mode
+) {
+    Mount& mount = add_to(list, MountKind::tmpfs, std::string(guest));
+    mount.read_only = false;
+    mount.size_bytes = size;
+    mount.inodes = inodes;
+    mount.mode = mode;
+}
+
+void add_private_places(
+    std::vector<Mount>& list, const PlanOptions& options, std::uint64_t tmp_size, bool var_tmp
+) {
+    add_to(list, MountKind::devpts, "/dev/pts").read_only = false;
+    add_tmpfs(list, "/dev/shm", tmp_size / 2, options.tmp_inodes / 8, 01777);
+    if (options.fresh_proc) {
+        add_to(list, MountKind::proc, "/proc").read_only = false;
+    } else {
+        add_to(list, MountKind::bind, "/proc", "/proc");
+    }
+    add_tmpfs(list, "/tmp", tmp_size, options.tmp_inodes, 01777);
+    if (var_tmp) {
+        add_to(list, MountKind::alias, "/var/tmp", "/tmp").read_only = false;
+    }
+    add_tmpfs(list, kHome, tmp_size / 2, options.tmp_inodes / 2, 0755);
+}
+
+base::Result<void> add_workspace(std::vector<Mount>& list, const Workspace& workspace) {
+    add_to(list, MountKind::directory, std::string(kUserData)).mode = 0700;
+    Mount& user_data =
+        add_to(list, MountKind::bind, std::string(kUserData), workspace.user_data_source());
+    user_data.read_only = false;
+    if (user_data.source.empty()) {
+        user_data.fd = workspace.take_spare_mount();
+        if (user_data.fd == nullptr) {
+            return base::fail(
+                base::ErrorKind::exhausted,
+                "no_spare_mount",
+                "the mounts made for this workspace before root was dropped are used up; start "
+                "the command again"
+            );
+        }
+    }
+    add_to(list, MountKind::directory, std::string(kSkills)).mode = 0755;
+    if (workspace.skills_source().empty()) {
+        add_to(list, MountKind::hide_directory, std::string(kSkills));
+    } else {
+        add_to(list, MountKind::bind, std::string(kSkills), workspace.skills_source());
+    }
+    return {};
+}
+
+constexpr auto kLookEvery = std::chrono::seconds(1);
 
 }  // namespace
 
+base::Result<MountPlan> MountPlanner::plan(const Workspace& workspace, std::uint64_t tmp_size) {
+    const auto now = std::chrono::steady_clock::now();
+    if (image_.empty() || now - looked_ > kLookEvery) {
+        ImagePlanner planner(options_);
+        image_ = planner.make();
+        shows_var_tmp_ = planner.shows_var_tmp();
+        looked_ = now;
+    }
+    MountPlan plan;
+    plan.image = image_;
+    add_private_places(plan.mounts, options_, tmp_size, shows_var_tmp_);
+    if (auto added = add_workspace(plan.mounts, workspace); !added) {
+        return std::unexpected(added.error());
+    }
+    plan.idmapped = workspace.idmapped();
+    return plan;
+}
+
 base::Result<MountPlan> make_mount_plan(const Workspace& workspace, const PlanOptions& options) {
-    return Planner(workspace, options).make();
+    return MountPlanner(options).plan(workspace);
 }
 
 }  // namespace ars::fsmount

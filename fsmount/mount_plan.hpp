@@ -7,6 +7,7 @@
 #include "base/result.hpp"
 #include "fsmount/workspace.hpp"
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -16,6 +17,7 @@ namespace ars::fsmount {
 
 enum class MountKind : std::uint8_t {
     bind,   // `source` (path, or detached mount fd when `fd` is set), with what is mounted below it
+    alias,  // what the plan has mounted at the guest path `source`, here too
     tmpfs,  // `size_bytes`, `inodes`, `mode`
     proc,   // a fresh procfs of the scope's pid namespace
     devpts,          // own instance, mode=0620,ptmxmode=0666
@@ -65,10 +67,27 @@ struct PlanOptions {
     bool fresh_proc = true;
 };
 
-// The scope's view: the image read-only, private /tmp, /dev, /home/gem, and the workspace. Reads
-// "/", the mount table, the socket table and the hidden paths; call it with the identity of the
-// tools (after root is dropped), or paths that tools can't reach would be planned as mount points.
-// Error "no_spare_mount" when a detached workspace was used up.
+// Plans what scopes see: the image read-only, private /tmp, /dev, /home/gem, and the workspace.
+// Looking at the host (its top level, mount table, sockets, the hidden paths) costs more than the
+// rest, so one look serves all plans of the next second. Use it with the identity of the tools
+// (after root is dropped), or paths that tools can't reach would be planned as mount points.
+class MountPlanner {
+  public:
+    explicit MountPlanner(PlanOptions options) : options_(std::move(options)) {}
+    // Error "no_spare_mount" when a detached workspace was used up.
+    [[nodiscard]] base::Result<MountPlan> plan(const Workspace& workspace, std::uint64_t tmp_size);
+    [[nodiscard]] base::Result<MountPlan> plan(const Workspace& workspace) {
+        return plan(workspace, options_.tmp_size);
+    }
+
+  private:
+    PlanOptions options_;
+    std::vector<Mount> image_;
+    bool shows_var_tmp_ = false;
+    std::chrono::steady_clock::time_point looked_{};  // never
+};
+
+// One plan.
 [[nodiscard]] base::Result<MountPlan> make_mount_plan(
     const Workspace& workspace, const PlanOptions& options
 );

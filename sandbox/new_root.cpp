@@ -379,6 +379,22 @@ base::Result<void> NewRoot::mount_proc(const std::string& guest) {
     );
 }
 
+base::Result<void> NewRoot::mount_alias(const Mount& mount) {
+    const base::Fd source = open_in_root(root_.get(), mount.source, O_PATH | O_DIRECTORY);
+    if (!source) {
+        return fail_step("open " + mount.source);
+    }
+    const base::Fd copy(::open_tree(
+        source.get(), "", static_cast<unsigned>(AT_EMPTY_PATH) | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC
+    ));
+    if (!copy) {
+        return fail_step("open_tree " + mount.source);
+    }
+    auto target = make_directory(root_.get(), mount.guest, 0755);
+    return target ? move_here(copy.get(), target->get(), mount.guest)
+                  : std::unexpected(target.error());
+}
+
 base::Result<void> NewRoot::mount_one(const Mount& mount, base::Fd& source) {
     const int root = root_.get();
     switch (mount.kind) {
@@ -399,6 +415,8 @@ base::Result<void> NewRoot::mount_one(const Mount& mount, base::Fd& source) {
         case MountKind::devpts:
             // The root itself is made by attach().
             return mount.guest == "/" ? base::Result<void>{} : mount_new_filesystem(root, mount);
+        case MountKind::alias:
+            return mount_alias(mount);
         case MountKind::bind:
         case MountKind::device:
             break;

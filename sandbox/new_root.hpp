@@ -30,6 +30,7 @@ class NewRoot {
   private:
     [[nodiscard]] base::Result<void> mount_one(const fsmount::Mount& mount, base::Fd& source);
     [[nodiscard]] base::Result<void> mount_proc(const std::string& guest);
+    [[nodiscard]] base::Result<void> mount_alias(const fsmount::Mount& mount);
     [[nodiscard]] base::Result<void> hide(const fsmount::Mount& mount);
     // A copy of what the host shows at `path`, not yet mounted anywhere.
     [[nodiscard]] base::Result<base::Fd> copy_of(const std::string& path, bool recursive) const;

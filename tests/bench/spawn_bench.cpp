@@ -134,7 +134,7 @@ class Ours {
 
     base::Task<bool> run_once(const Argv& argv, sandbox::ScopeKey key) {
         auto spec = [this]() -> base::Result<sandbox::ScopeSpec> {
-            auto mounts = fsmount::make_mount_plan(*workspace_, {});
+            auto mounts = planner_.plan(*workspace_);
             if (!mounts) {
                 return std::unexpected(mounts.error());
             }
@@ -170,6 +170,7 @@ class Ours {
     }
 
     std::shared_ptr<fsmount::Workspace> workspace_;
+    fsmount::MountPlanner planner_{{}};
     base::Log log_{2, base::LogLevel::off};
     boost::asio::io_context io_{1};
     std::unique_ptr<sandbox::Sandbox> sandbox_;
