@@ -11,8 +11,27 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+namespace {
+
+// For every tool that will ever be started from here: posix_spawn leaves libc's own two signals
+// ignored, and sigaction() does not touch them.
+void default_signals() {
+    struct {
+        void* handler;
+        unsigned long flags;
+        void* restorer;
+        unsigned long mask;
+    } plain{};  // the kernel's own form
+    for (int signal = 1; signal <= 64; ++signal) {
+        ::syscall(SYS_rt_sigaction, signal, &plain, nullptr, sizeof plain.mask);
+    }
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
     using namespace ars::sandbox;
+    default_signals();
     ::umask(022);
     // Started by descriptor number, which would be its name in ps.
     ::prctl(PR_SET_NAME, "ars-template", 0, 0, 0);

@@ -66,8 +66,8 @@ ARS_KEEPER_CODE int fail_exec(KeeperSlot& slot, const char* step, long error) {
     return 127;
 }
 
-// All signals act as by default already: the template was started so, and neither it nor the init
-// changes one. Only the keeper's mask must go.
+// All signals act as by default already: init_main saw to that, and nobody changes one since. Only
+// the keeper's mask must go.
 ARS_KEEPER_CODE void unblock_signals() {
     const unsigned long none = 0;
     raw_syscall(SYS_rt_sigprocmask, SIG_SETMASK, address(&none), 0, sizeof none);
