@@ -224,12 +224,17 @@ void deny_set_id(SeccompProgram& program) {
     program.answer(ENOSYS, SCMP_SYS(openat2));
 }
 
-// The server and other scopes have the same uid and are in sight: limits and priorities are for the
-// caller alone (0). Signals and ptrace are Landlock's to refuse.
-void deny_other_processes(SeccompProgram& program) {
+// Limits and priorities of processes that have the tools' uid and are not theirs. In the landlock
+// tier the server and other scopes are in sight, so they are for the caller alone (0); otherwise
+// only pid 1 is kept from a tool that would starve its own scope. Signals and ptrace are refused by
+// others.
+void deny_other_processes(SeccompProgram& program, Tier tier) {
     constexpr std::uint32_t kSelf[] = {0};
     const Others others(kSelf, kPidBits);
-    for (const Bits bits : others.patterns()) {
+    constexpr Bits kInit[] = {{0xFFFFFFFFU, 1}};
+    const std::span<const Bits> patterns =
+        tier == Tier::landlock ? others.patterns() : std::span<const Bits>(kInit);
+    for (const Bits bits : patterns) {
         for (const int call :
              {SCMP_SYS(prlimit64),
               SCMP_SYS(sched_setaffinity),
@@ -276,9 +281,7 @@ base::Result<std::string> build_seccomp_filter(const FilterOptions& options) {
     if (options.refuse_set_id) {
         deny_set_id(program);
     }
-    if (options.tier == Tier::landlock) {
-        deny_other_processes(program);
-    }
+    deny_other_processes(program, options.tier);
     return program.compile(kNewestCall);
 }
 

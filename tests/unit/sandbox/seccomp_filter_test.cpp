@@ -328,11 +328,15 @@ TEST(SeccompFilter, OtherProcessesAreOutOfReachWithoutOwnNamespaces) {
         {"sched_setattr of another", SYS_sched_setattr, {4096}, kLandlock, {0}},
         {"own nice", SYS_setpriority, {PRIO_PROCESS, 0, 10}, kNever, {0, 1}},
         {"own group's nice", SYS_setpriority, {PRIO_PGRP, 0, 10}, kNever, {0, 1}},
-        {"nice of another", SYS_setpriority, {PRIO_PROCESS, 1, 10}, kLandlock, {0, 1}},
-        {"nice of the whole user", SYS_setpriority, {PRIO_USER, 0, 10}, kLandlock, {0, 1}},
+        {"nice of another", SYS_setpriority, {PRIO_PROCESS, 7, 10}, kLandlock, {0, 1}},
+        {"nice of the whole user", SYS_setpriority, {PRIO_USER, 0, 10}, kAlways, {0, 1}},
         {"own ioprio", SYS_ioprio_set, {kIoprioOfProcess, 0, 0}, kNever, {0, 1}},
         {"ioprio of another", SYS_ioprio_set, {kIoprioOfProcess, 7, 0}, kLandlock, {0, 1}},
-        {"ioprio of the user", SYS_ioprio_set, {kIoprioOfUser, 0, 0}, kLandlock, {0, 1}},
+        {"ioprio of the user", SYS_ioprio_set, {kIoprioOfUser, 0, 0}, kAlways, {0, 1}},
+        {"limits of pid 1", SYS_prlimit64, {1, 7, 1, 0}, kAlways, {0}},
+        {"affinity of pid 1", SYS_sched_setaffinity, {1}, kAlways, {0}},
+        {"nice of pid 1", SYS_setpriority, {PRIO_PROCESS, 1, 10}, kAlways, {0, 1}},
+        {"ioprio of pid 1", SYS_ioprio_set, {kIoprioOfProcess, 1, 0}, kAlways, {0, 1}},
         {"who has which nice", SYS_getpriority, {PRIO_USER, 0}, kNever, {0, 1}},
     });
 }
