@@ -1,5 +1,5 @@
-// Writing a file so that a reader, or a machine that dies, sees the old content or the new one.
-// Internal to the room.
+// Writing a file so that a reader, or a writer that is killed, meets the old content or the new one.
+// Not synced to the disk, as little as what a shell writes. Internal to the room.
 #pragma once
 
 #include "base/result.hpp"
@@ -19,6 +19,9 @@ struct FileReplacement {
     bool replaces = false;  // false: fails with already_exists when anything has the name
 };
 
+// The content is written to a file without a name in the same directory. Where a name must be
+// replaced, or the file system has no such files, it gets the name ".ars-<uuid>.tmp" first; what a
+// killed writer leaves of those is removed by the next write in that directory.
 [[nodiscard]] base::Result<void> replace_file(
     const FileReplacement& target, std::string_view bytes, const std::string& shown
 );

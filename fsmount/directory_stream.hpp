@@ -21,12 +21,18 @@ class DirectoryStream {
         unsigned char type = DT_UNKNOWN;  // DT_*: some file systems don't tell
     };
 
-    // Reads through a copy of `directory`, which must be open for reading and stays usable.
-    [[nodiscard]] static base::Result<DirectoryStream> read(
-        const base::Fd& directory, const std::string& shown
+    // Takes a directory that is open for reading, and starts where it stands.
+    [[nodiscard]] static base::Result<DirectoryStream> take(
+        base::Fd directory, const std::string& shown
     );
-    // "." and ".." are left out.
+    // Opens `directory` anew: a duplicate would share its read position.
+    [[nodiscard]] static base::Result<DirectoryStream> read(
+        int directory, const std::string& shown
+    );
+    // "." and ".." are left out. Nothing at the end, or after an error.
     [[nodiscard]] std::optional<Item> next();
+    [[nodiscard]] int error() const { return error_; }  // errno, 0 = none
+    [[nodiscard]] int descriptor() const { return ::dirfd(stream_.get()); }
 
   private:
     struct Close {
@@ -34,6 +40,7 @@ class DirectoryStream {
     };
     explicit DirectoryStream(DIR* stream) : stream_(stream) {}
     std::unique_ptr<DIR, Close> stream_;
+    int error_ = 0;
 };
 
 }  // namespace ars::fsmount

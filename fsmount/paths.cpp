@@ -60,9 +60,35 @@ Result<OpenFile> checked(Fd fd, const std::string& shown) {
     return OpenFile{std::move(fd), info_of(status)};
 }
 
+// Nothing when it is gone.
+std::optional<DirectoryEntry> entry_of(int directory, std::string name) {
+    DirectoryEntry entry{std::move(name), {}, {}};
+    struct stat status{};
+    if (::fstatat(directory, entry.name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
+        if (errno == ENOENT) {
+            return std::nullopt;
+        }
+        entry.accessible = false;
+        return entry;
+    }
+    entry.info = info_of(status);
+    if (entry.info.kind == FileKind::symlink) {
+        std::array<char, PATH_MAX> target{};
+        const ssize_t size =
+            ::readlinkat(directory, entry.name.c_str(), target.data(), target.size());
+        entry.link_target.assign(
+            target.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0))
+        );
+    }
+    return entry;
+}
+
 // What replace_file() needs to know about a place, after the rights of its root were checked.
 Result<Place> writable_place(const Workspace& workspace, const GuestPath& path) {
-    const std::string shown = path.text();
+    const std::string shown = path.shown();
+    if (path.directory) {
+        return std::unexpected(not_regular_file(shown, S_IFDIR));
+    }
     auto place = locate_place(workspace, path);
     if (!place && place.error().code == "not_found" && path.root == GuestRoot::user_data) {
         if (auto parent = make_parents(workspace, path); !parent) {
@@ -102,7 +128,7 @@ Result<OpenFile> Paths::open_read(std::string_view path) const {
     if (!parsed) {
         return std::unexpected(parsed.error());
     }
-    const std::string shown = parsed->text();
+    const std::string shown = parsed->shown();
     auto located = locate(*workspace_, *parsed, LastLink::follow, resolver_);
     if (!located) {
         return std::unexpected(located.error());
@@ -136,12 +162,12 @@ Result<Fd> Paths::open_directory(std::string_view path) const {
     }
     if (!S_ISDIR(located->status.st_mode)) {
         return base::fail(
-            base::ErrorKind::invalid, "not_a_directory", parsed->text() + " is not a directory"
+            base::ErrorKind::invalid, "not_a_directory", parsed->shown() + " is not a directory"
         );
     }
-    Fd out(::openat(located->object.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    Fd out = reopen(located->object, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (!out) {
-        return std::unexpected(file_error(parsed->text(), errno));
+        return std::unexpected(file_error(parsed->shown(), errno));
     }
     return out;
 }
@@ -153,8 +179,8 @@ Result<DirectoryPage> Paths::list_directory(
     if (!directory) {
         return std::unexpected(directory.error());
     }
-    const int here = directory->get();
-    auto stream = DirectoryStream::read(*directory, std::string(path));
+    const std::string shown = parse(path)->shown();
+    auto stream = DirectoryStream::take(std::move(*directory), shown);
     if (!stream) {
         return std::unexpected(stream.error());
     }
@@ -177,23 +203,16 @@ Result<DirectoryPage> Paths::list_directory(
             }
         }
     }
+    if (stream->error() != 0) {
+        return std::unexpected(file_error(shown, stream->error()));
+    }
     std::ranges::sort_heap(names);
     page.after_these = behind - names.size();
+    page.cursor = page.after_these > 0 && !names.empty() ? names.back() : "";
     for (std::string& name : names) {
-        struct stat status{};
-        if (::fstatat(here, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
-            continue;  // gone meanwhile
+        if (auto entry = entry_of(stream->descriptor(), std::move(name))) {
+            page.entries.push_back(std::move(*entry));
         }
-        DirectoryEntry entry{std::move(name), info_of(status), {}};
-        if (entry.info.kind == FileKind::symlink) {
-            std::array<char, PATH_MAX> target{};
-            const ssize_t size =
-                ::readlinkat(here, entry.name.c_str(), target.data(), target.size());
-            entry.link_target.assign(
-                target.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0))
-            );
-        }
-        page.entries.push_back(std::move(entry));
     }
     return page;
 }
@@ -205,7 +224,7 @@ Result<bool> Paths::write_file(
     if (!parsed) {
         return std::unexpected(parsed.error());
     }
-    const std::string shown = parsed->text();
+    const std::string shown = parsed->shown();
     const auto place = writable_place(*workspace_, *parsed);
     if (!place) {
         return std::unexpected(place.error());
@@ -223,7 +242,9 @@ Result<bool> Paths::write_file(
     unsigned mode = 0600;
     if (place->exists) {
         // A rename would replace a file that a shell may not write to.
-        if (::faccessat(place->parent.get(), place->name.c_str(), W_OK, AT_EACCESS) != 0) {
+        if (::faccessat(
+                place->parent.get(), place->name.c_str(), W_OK, AT_EACCESS | AT_SYMLINK_NOFOLLOW
+            ) != 0) {
             return std::unexpected(file_error(shown, errno));
         }
         mode = place->status.st_mode & 0777U;
@@ -242,7 +263,7 @@ Result<Fd> Paths::create_file(std::string_view path) const {
     if (!parsed) {
         return std::unexpected(parsed.error());
     }
-    const std::string shown = parsed->text();
+    const std::string shown = parsed->shown();
     const auto place = writable_place(*workspace_, *parsed);
     if (!place) {
         return std::unexpected(place.error());
@@ -266,7 +287,7 @@ Result<Fd> Paths::create_unnamed_file(std::string_view path) const {
     }
     Fd out(::openat(*root, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
     if (!out || ::fchmod(out.get(), 0600) != 0) {
-        return std::unexpected(file_error(parsed->text(), errno));
+        return std::unexpected(file_error(parsed->shown(), errno));
     }
     return out;
 }
@@ -285,7 +306,7 @@ Result<void> Paths::publish(const Fd& file, std::string_view path) const {
     if (::linkat(
             AT_FDCWD, link.data(), place->parent.get(), place->name.c_str(), AT_SYMLINK_FOLLOW
         ) != 0) {
-        return std::unexpected(file_error(parsed->text(), errno));
+        return std::unexpected(file_error(parsed->shown(), errno));
     }
     return {};
 }

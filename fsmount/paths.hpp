@@ -52,12 +52,15 @@ struct DirectoryEntry {
     std::string name;
     FileInfo info;
     std::string link_target;  // symlinks only
+    bool accessible = true;   // false: the directory may be read but not entered; info is empty
 };
 
 struct DirectoryPage {
     std::vector<DirectoryEntry> entries;  // sorted by name
     std::uint64_t total = 0;              // entries of the whole directory
     std::uint64_t after_these = 0;        // entries that sort behind this page
+    std::string cursor;  // where the next page starts, "" = no more; `entries` may lack a name that
+                         // vanished meanwhile
 };
 
 struct WriteOptions {
@@ -87,16 +90,16 @@ class Paths {
     [[nodiscard]] base::Result<FileInfo> stat(std::string_view path) const;
     // A directory, opened for reading.
     [[nodiscard]] base::Result<base::Fd> open_directory(std::string_view path) const;
-    // At most `limit` entries that sort behind the name `after` ("" = from the start). Memory is
-    // bounded by `limit`.
+    // At most `limit` entries that sort behind the name `after` ("" = from the start), as bytes.
+    // Memory is bounded by `limit`, however many there are.
     [[nodiscard]] base::Result<DirectoryPage> list_directory(
         std::string_view path, const std::string& after, std::size_t limit
     ) const;
 
-    // Old or new content, never half: a temporary file in the same directory, then a rename. An
-    // existing file keeps its mode, a new one has 0600 whatever the umask; missing directories are
-    // made 0700, not through links. A link as the last part is followed inside the roots. True when
-    // the file is new.
+    // Old or new content, never half (atomic_file.hpp). An existing file keeps its mode and, where
+    // we may, its group; a new one has 0600 whatever the umask; missing directories are made 0700,
+    // not through links. A link as the last part is followed inside the roots. True when the file
+    // is new.
     [[nodiscard]] base::Result<bool> write_file(
         std::string_view path, std::string_view bytes, const WriteOptions& options
     ) const;

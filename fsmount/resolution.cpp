@@ -24,12 +24,12 @@ namespace {
 constexpr int kMaxLinks = 40;           // as the kernel
 constexpr std::size_t kMaxDepth = 512;  // of the walk: it holds one descriptor a level
 
-Fd open_beneath(int root, const std::string& rest, int flags) {
+Fd open_beneath(int root, const GuestPath& path, int flags) {
     open_how how{};
     how.flags = static_cast<std::uint64_t>(flags | O_CLOEXEC);
     how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
-    const char* name = rest.empty() ? "." : rest.c_str();
-    return Fd(static_cast<int>(::syscall(SYS_openat2, root, name, &how, sizeof how)));
+    const std::string name = path.rest + (path.rest.empty() ? "." : path.directory ? "/" : "");
+    return Fd(static_cast<int>(::syscall(SYS_openat2, root, name.c_str(), &how, sizeof how)));
 }
 
 // Whether the walk could say more than the kernel did: links that leave the root may enter the
@@ -45,10 +45,8 @@ bool kernel_undecided(int error) {
 class Walk {
   public:
     Walk(const Workspace& workspace, const GuestPath& path)
-        : workspace_(workspace), shown_(path.text()) {
-        for (const std::string& part : split_path(shown_)) {
-            pending_.push_back(part);
-        }
+        : workspace_(workspace), shown_(path.shown()) {
+        prepend(path.text() + (path.directory ? "/" : ""));
     }
 
     // Goes on to the end. With LastLink::keep a link as the last part is the result.
@@ -62,8 +60,6 @@ class Walk {
         }
         return {};
     }
-
-    [[nodiscard]] bool at_missing() const { return missing_; }
 
     Result<Located> located() {
         if (missing_) {
@@ -105,12 +101,22 @@ class Walk {
     static constexpr std::size_t kVirtual = 2;  // levels "home" and "gem"
 
     [[nodiscard]] Error escape() const {
-        return path_escape(shown_, link_.empty() ? "" : "a link leads to " + link_);
+        return path_escape(shown_, link_.empty() ? "" : "a link leads to " + quote_path(link_));
+    }
+
+    // A "." stays at the end of what can only be a directory: with a part still to come, a file is
+    // refused and a link followed, as the kernel does.
+    void prepend(std::string_view path) {
+        std::vector<std::string> parts = split_path(path);
+        if (names_directory(path)) {
+            parts.emplace_back(".");
+        }
+        pending_.insert(pending_.begin(), parts.begin(), parts.end());
     }
 
     Result<void> step(const std::string& part, LastLink last) {
-        if (missing_) {
-            return std::unexpected(file_error(shown_, ENOENT));
+        if (part == ".") {
+            return {};
         }
         if (part == "..") {
             if (!levels_.empty()) {
@@ -192,14 +198,10 @@ class Walk {
             return std::unexpected(file_error(shown_, errno));
         }
         link_.assign(target.data(), static_cast<std::size_t>(size));
-        const std::vector<std::string> parts = split_path(link_);
-        if (parts.size() + pending_.size() > PATH_MAX) {
-            return std::unexpected(file_error(shown_, ENAMETOOLONG));
-        }
         if (link_.starts_with('/')) {
             levels_.clear();
         }
-        pending_.insert(pending_.begin(), parts.begin(), parts.end());
+        prepend(link_);
         return {};
     }
 
@@ -232,15 +234,15 @@ Result<Located> locate(
     }
     if (resolver == Resolver::kernel) {
         const int flags = O_PATH | (last == LastLink::keep ? O_NOFOLLOW : 0);
-        Located out{path.root, open_beneath(*root, path.rest, flags), {}};
+        Located out{path.root, open_beneath(*root, path, flags), {}};
         if (out.object) {
             if (::fstat(out.object.get(), &out.status) != 0) {
-                return std::unexpected(file_error(path.text(), errno));
+                return std::unexpected(file_error(path.shown(), errno));
             }
             return out;
         }
         if (!kernel_undecided(errno)) {
-            return std::unexpected(file_error(path.text(), errno));
+            return std::unexpected(file_error(path.shown(), errno));
         }
     }
     Walk walk(workspace, path);

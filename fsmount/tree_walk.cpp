@@ -41,8 +41,9 @@ class TreeWalk {
         : limits_(limits), visit_(visit) {}
 
     WalkReport run(const base::Fd& start) {
-        enter(start, "", 0);
+        enter(DirectoryStream::read(start.get(), "."), "", 0);
         WalkReport report;
+        report.unreadable = unreadable_;
         if (full_) {
             report.stopped_by = "more than " + std::to_string(limits_.entries) + " entries";
         } else if (late_) {
@@ -56,26 +57,28 @@ class TreeWalk {
 
   private:
     // False when the whole walk is over.
-    bool enter(const base::Fd& directory, const std::string& prefix, std::size_t depth) {
-        auto stream = DirectoryStream::read(directory, prefix);
+    bool enter(base::Result<DirectoryStream> stream, const std::string& prefix, std::size_t depth) {
         if (!stream) {
-            return true;  // unreadable or gone: the rest of the tree is still worth a visit
+            ++unreadable_;  // the rest of the tree is still worth a visit
+            return true;
         }
+        const int directory = stream->descriptor();
         std::vector<std::pair<std::string, FileKind>> items;
         while (auto item = stream->next()) {
             if (++seen_ > limits_.entries) {
                 full_ = true;
                 break;
             }
-            items.emplace_back(item->name, kind_of_item(directory.get(), *item));
+            items.emplace_back(item->name, kind_of_item(directory, *item));
         }
+        unreadable_ += stream->error() != 0 ? 1 : 0;
         std::ranges::sort(items);
         for (auto& [name, kind] : items) {
             late_ = late_ || limits_.deadline.passed();
             if (late_) {
                 return false;
             }
-            WalkEntry entry{directory.get(), std::move(name), {}, kind};
+            WalkEntry entry{directory, std::move(name), {}, kind};
             entry.relative = prefix.empty() ? entry.name : prefix + "/" + entry.name;
             const WalkStep step = visit_(entry);
             if (step == WalkStep::stop) {
@@ -96,15 +99,22 @@ class TreeWalk {
             deep_ = true;
             return true;
         }
-        const base::Fd child(::openat(
+        base::Fd child(::openat(
             entry.directory, entry.name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC
         ));
-        return !child || enter(child, entry.relative, depth + 1);
+        if (!child) {
+            unreadable_ += errno == EACCES ? 1 : 0;
+            return true;
+        }
+        return enter(
+            DirectoryStream::take(std::move(child), entry.relative), entry.relative, depth + 1
+        );
     }
 
     const WalkLimits& limits_;
     const std::function<WalkStep(const WalkEntry&)>& visit_;
     std::size_t seen_ = 0;
+    std::size_t unreadable_ = 0;
     bool full_ = false;
     bool late_ = false;
     bool deep_ = false;

@@ -33,6 +33,7 @@ enum class WalkStep : std::uint8_t {
 struct WalkReport {
     bool complete = true;  // false: a bound was met, `stopped_by` says which
     std::string stopped_by;
+    std::size_t unreadable = 0;  // directories that may not be read; ones that vanished don't count
 };
 
 // `visit` sees every entry below `start`, a directory before what it holds.

@@ -18,7 +18,8 @@ void collect(
     std::int64_t since_ms,
     std::vector<ChangedFile>& out
 ) {
-    const auto page = paths.list_directory(prefix.empty() ? "." : prefix, "", kMaxEntries);
+    const auto page =
+        paths.list_directory(prefix.empty() ? "." : fsmount::quote_path(prefix), "", kMaxEntries);
     if (!page) {
         return;
     }
@@ -31,7 +32,7 @@ void collect(
             collect(paths, path, depth + 1, since_ms, out);
         } else if (entry.info.kind == fsmount::FileKind::file &&
                    entry.info.modified_ms >= since_ms) {
-            out.push_back({path, entry.info.size});
+            out.push_back({fsmount::quote_path(path), entry.info.size});
         }
     }
 }

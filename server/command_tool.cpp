@@ -1,6 +1,7 @@
 // `ars tool NAME JSON`: one built-in tool in a real environment, as an agent would call it. For
 // people who write agents and want to see what a tool answers.
 #include "base/digest.hpp"
+#include "base/limits.hpp"
 #include "base/log.hpp"
 #include "base/offload.hpp"
 #include "fsmount/mount_plan.hpp"
@@ -33,6 +34,7 @@ namespace asio = boost::asio;
 
 constexpr int kExitFailed = 1;
 constexpr std::size_t kOffloadThreads = 2;
+constexpr std::size_t kStdinBytes = 128 * base::limits::kMiB;
 
 int complain(int exit_code, const std::string& text) {
     fmt::print(stderr, "ars tool: {}\n", text);
@@ -169,7 +171,11 @@ int command_tool(const ToolOptions& options) {
             fmt::format("there is no tool \"{}\"; the tools are: {}", options.name, known)
         );
     }
-    auto arguments = parse_arguments(options.arguments);
+    auto text = base::Result<std::string>(options.arguments);
+    if (options.arguments == "-") {  // an argument of a program ends at 128 KiB
+        text = base::read_to_end(STDIN_FILENO, kStdinBytes);
+    }
+    auto arguments = text ? parse_arguments(*text) : std::unexpected(text.error());
     if (!arguments) {
         return complain(kExitUsage, arguments.error().message);
     }

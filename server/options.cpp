@@ -93,7 +93,8 @@ struct CommandLine {
     void add_tool() {
         auto* command = app.add_subcommand("tool", "one built-in tool, as an agent would call it");
         command->add_option("name", tool.name, "for example read_file")->required();
-        command->add_option("arguments", tool.arguments, "JSON object")->required();
+        command->add_option("arguments", tool.arguments, "JSON object, or - for standard input")
+            ->required();
         add_workspace(*command, tool.workspace, tool.allow_root_owner, "--workspace");
     }
 

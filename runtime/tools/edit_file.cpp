@@ -61,16 +61,16 @@ base::Result<std::string> read_whole(const fsmount::OpenFile& file, const std::s
     return text;
 }
 
-std::string report(const std::string& shown, const std::vector<std::size_t>& lines) {
-    if (lines.size() == 1) {
-        return fmt::format("Replaced 1 place in {}, line {}.", shown, lines.front());
+std::string report(const std::string& shown, const EditedText& edited) {
+    if (edited.places == 1) {
+        return fmt::format("Replaced 1 place in {}, line {}.", shown, edited.first_line);
     }
     return fmt::format(
         "Replaced {} places in {}, lines {} to {}.",
-        lines.size(),
+        edited.places,
         shown,
-        lines.front(),
-        lines.back()
+        edited.first_line,
+        edited.last_line
     );
 }
 
@@ -79,13 +79,17 @@ ToolResult edit_file(const BlockingCall& call, const Arguments& arguments) {
     if (!file) {
         return error_result(file.error());
     }
-    const std::string shown = call.paths.parse(arguments.file_path)->text();
+    const std::string shown = call.paths.parse(arguments.file_path)->shown();
     const auto text = read_whole(*file, shown);
     if (!text) {
         return error_result(text.error());
     }
-    const auto edited =
-        apply_edit(*text, {arguments.old_string, arguments.new_string, arguments.replace_all});
+    const auto edited = apply_edit(
+        *text,
+        {arguments.old_string, arguments.new_string, arguments.replace_all},
+        kEditBytes,
+        call.deadline
+    );
     if (!edited) {
         base::Error error = edited.error();
         error.message = shown + ": " + error.message;
@@ -97,9 +101,9 @@ ToolResult edit_file(const BlockingCall& call, const Arguments& arguments) {
         return error_result(written.error());
     }
     return {
-        report(shown, edited->lines),
+        report(shown, *edited),
         false,
-        {{"path", shown}, {"replacements", edited->lines.size()}, {"line", edited->lines.front()}},
+        {{"path", shown}, {"replacements", edited->places}, {"line", edited->first_line}},
         {}
     };
 }

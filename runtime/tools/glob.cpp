@@ -63,6 +63,7 @@ ToolResult glob(const BlockingCall& call, const Arguments& arguments) {
     }
     std::vector<std::string> found;
     std::string stopped_by;
+    std::size_t unreadable = 0;
     for (const SearchRoot& root : *roots) {
         const auto visit = [&](const fsmount::WalkEntry& entry) {
             if (entry.kind == fsmount::FileKind::directory) {
@@ -79,6 +80,7 @@ ToolResult glob(const BlockingCall& call, const Arguments& arguments) {
             return fsmount::WalkStep::go_on;
         };
         const auto report = fsmount::walk_tree(root.directory, {.deadline = call.deadline}, visit);
+        unreadable += report.unreadable;
         if (!report.complete) {
             stopped_by = report.stopped_by;
         }
@@ -86,13 +88,16 @@ ToolResult glob(const BlockingCall& call, const Arguments& arguments) {
     std::ranges::sort(found);
     std::string text;
     for (const std::string& name : found) {
-        text += name + "\n";
+        text += fsmount::quote_path(name) + "\n";
     }
     if (found.empty()) {
         text = fmt::format("No file matches \"{}\" in {}.\n", pattern_text, path);
     }
     if (!stopped_by.empty()) {
         text += fmt::format("[incomplete: {}; narrow the pattern or the path]\n", stopped_by);
+    }
+    if (unreadable > 0) {
+        text += fmt::format("[skipped, permission_denied: directories: {}]\n", unreadable);
     }
     return {
         std::move(text), false, {{"matches", found.size()}, {"complete", stopped_by.empty()}}, {}

@@ -22,9 +22,10 @@ struct Braces {
     std::size_t close = kNone;
 };
 
-// The first pair of braces with a comma directly in it.
-Braces find_braces(std::string_view pattern) {
-    for (std::size_t open = pattern.find('{'); open != kNone; open = pattern.find('{', open + 1)) {
+// The first pair of braces with a comma directly in it, at `from` or behind.
+Braces find_braces(std::string_view pattern, std::size_t from) {
+    for (std::size_t open = pattern.find('{', from); open != kNone;
+         open = pattern.find('{', open + 1)) {
         int depth = 0;
         bool comma = false;
         for (std::size_t i = open; i < pattern.size(); ++i) {
@@ -42,9 +43,9 @@ Braces find_braces(std::string_view pattern) {
     return {};
 }
 
-// False when there are too many.
-bool expand(const std::string& pattern, std::vector<std::string>& out) {
-    const Braces braces = find_braces(pattern);
+// False when there are too many. Nothing before `from` can be expanded.
+bool expand(const std::string& pattern, std::size_t from, std::vector<std::string>& out) {
+    const Braces braces = find_braces(pattern, from);
     if (braces.open == kNone) {
         out.push_back(pattern);
         return out.size() <= kAlternatives;
@@ -55,7 +56,7 @@ bool expand(const std::string& pattern, std::vector<std::string>& out) {
     std::size_t begin = braces.open + 1;
     for (std::size_t i = begin; i <= braces.close; ++i) {
         if (depth == 0 && (pattern[i] == ',' || i == braces.close)) {
-            if (!expand(head + pattern.substr(begin, i - begin) + tail, out)) {
+            if (!expand(head + pattern.substr(begin, i - begin) + tail, braces.open, out)) {
                 return false;
             }
             begin = i + 1;
@@ -191,7 +192,7 @@ base::Result<GlobPattern> GlobPattern::parse(std::string_view pattern) {
             pattern, "is empty, too long or has a NUL; write one such as \"**/*.csv\""
         );
     }
-    if (!expand(std::string(pattern), expanded)) {
+    if (!expand(std::string(pattern), 0, expanded)) {
         return bad_pattern(pattern, "expands to more than 64 patterns; use fewer braces");
     }
     GlobPattern out;

@@ -68,7 +68,8 @@ class Grep {
         : call_(call), arguments_(arguments), filter_(std::move(filter)) {}
 
     // False when no more can be shown.
-    bool search(const base::Fd& file, const std::string& shown) {
+    bool search(const base::Fd& file, const std::string& guest) {
+        const std::string shown = fsmount::quote_path(guest);
         const auto found = [&](const FoundLine& line) {
             if (arguments_.output_mode == OutputMode::content) {
                 add(fmt::format(
@@ -98,8 +99,7 @@ class Grep {
     void search_tree(const SearchRoot& root) {
         const auto visit = [&](const fsmount::WalkEntry& entry) {
             if (entry.kind == fsmount::FileKind::other) {
-                skipped_special_ += (skipped_special_.empty() ? "" : ", ") + entry.relative;
-                skipped_special_.resize(std::min<std::size_t>(skipped_special_.size(), 200));
+                skip_special(entry.relative);
                 return fsmount::WalkStep::go_on;
             }
             if (entry.kind != fsmount::FileKind::file || !selected(entry)) {
@@ -107,12 +107,14 @@ class Grep {
             }
             const std::string shown = root.guest + "/" + entry.relative;
             const auto file = fsmount::open_entry(entry.directory, entry.name.c_str(), shown);
-            if (!file) {
-                return fsmount::WalkStep::go_on;  // gone, or not readable
+            if (!file) {  // it may as well be gone
+                unreadable_ += file.error().code == "permission_denied" ? 1 : 0;
+                return fsmount::WalkStep::go_on;
             }
             return search(file->fd, shown) ? fsmount::WalkStep::go_on : fsmount::WalkStep::stop;
         };
         const auto report = fsmount::walk_tree(root.directory, {.deadline = call_.deadline}, visit);
+        unreadable_ += report.unreadable;
         if (!report.complete) {
             stopped_by_ = report.stopped_by;
         }
@@ -131,6 +133,11 @@ class Grep {
         if (!skipped_special_.empty()) {
             text_ += fmt::format("[skipped, not_regular_file: {}]\n", skipped_special_);
         }
+        if (unreadable_ > 0) {
+            text_ += fmt::format(
+                "[skipped, permission_denied: files and directories: {}]\n", unreadable_
+            );
+        }
         if (skipped_binary_ > 0) {
             text_ += fmt::format("[skipped {} binary files]\n", skipped_binary_);
         }
@@ -146,6 +153,16 @@ class Grep {
     void add(const std::string& line) {
         text_ += line;
         ++shown_;
+    }
+    // Names some of them.
+    void skip_special(const std::string& relative) {
+        constexpr std::size_t kShown = 200;
+        if (skipped_special_.size() < kShown) {
+            skipped_special_ +=
+                (skipped_special_.empty() ? "" : ", ") + fsmount::quote_path(relative);
+        } else if (!skipped_special_.ends_with("...")) {
+            skipped_special_ += ", ...";
+        }
     }
     [[nodiscard]] bool full() const { return shown_ >= kGrepLines || text_.size() >= kGrepBytes; }
 
@@ -165,6 +182,7 @@ class Grep {
     std::string stopped_by_;
     std::string skipped_special_;
     std::size_t skipped_binary_ = 0;
+    std::size_t unreadable_ = 0;
     std::size_t shown_ = 0;
     std::size_t files_ = 0;
     std::uint64_t lines_ = 0;

@@ -27,22 +27,26 @@ const base::Fields<Arguments>& fields() {
 }
 
 std::string line_of(const fsmount::DirectoryEntry& entry) {
+    const std::string name = fsmount::quote_path(entry.name);
+    if (!entry.accessible) {
+        return name + " (not accessible)\n";
+    }
     switch (entry.info.kind) {
         case fsmount::FileKind::directory:
-            return entry.name + "/\n";
+            return name + "/\n";
         case fsmount::FileKind::symlink:
-            return fmt::format("{} -> {} (link)\n", entry.name, entry.link_target);
+            return fmt::format("{} -> {} (link)\n", name, fsmount::quote_path(entry.link_target));
         case fsmount::FileKind::file:
             return fmt::format(
                 "{}  {} bytes  {}\n",
-                entry.name,
+                name,
                 entry.info.size,
                 base::iso8601(entry.info.modified_ms).substr(0, 19)
             );
         case fsmount::FileKind::other:
             break;
     }
-    return entry.name + " (not a regular file)\n";
+    return name + " (not a regular file)\n";
 }
 
 // "/" is not a directory of ours: what can be seen from there are the two roots.
@@ -54,15 +58,19 @@ ToolResult ls(const BlockingCall& call, const Arguments& arguments) {
     if (arguments.path == "/" || arguments.path == "/home/gem" || arguments.path == "/home/gem/") {
         return roots();
     }
+    const auto after = fsmount::unquote_path(arguments.after);
+    if (!after) {
+        return error_result(after.error());
+    }
     const auto page = call.paths.list_directory(
-        arguments.path, arguments.after, static_cast<std::size_t>(arguments.limit)
+        arguments.path, *after, static_cast<std::size_t>(arguments.limit)
     );
     if (!page) {
         return error_result(page.error());
     }
     std::string text = fmt::format(
         "{}: {} {}\n",
-        call.paths.parse(arguments.path)->text(),
+        call.paths.parse(arguments.path)->shown(),
         page->total,
         page->total == 1 ? "entry" : "entries"
     );
@@ -70,11 +78,10 @@ ToolResult ls(const BlockingCall& call, const Arguments& arguments) {
         text += line_of(entry);
     }
     boost::json::object facts{{"total", page->total}, {"shown", page->entries.size()}};
-    if (page->after_these > 0 && !page->entries.empty()) {
-        text += fmt::format(
-            "[{} more: continue with after=\"{}\"]\n", page->after_these, page->entries.back().name
-        );
-        facts["after"] = page->entries.back().name;
+    if (!page->cursor.empty()) {
+        const std::string next = fsmount::quote_path(page->cursor);
+        text += fmt::format("[{} more: continue with after=\"{}\"]\n", page->after_these, next);
+        facts["after"] = next;
     }
     return {std::move(text), false, std::move(facts), {}};
 }
@@ -87,7 +94,8 @@ std::unique_ptr<Tool> make_ls_tool() {
             "ls",
             "Lists a directory below /home/gem/user-data or /home/gem/skills, sorted by name: "
             "directories end in "
-            "\"/\", files show size and time (UTC), links show where they lead.",
+            "\"/\", files show size and time (UTC), links show where they lead. Names that are not "
+            "plain text are quoted as in bash, $'a\\xff'; paths may be given in that form.",
             {},
             Effect::read_only
         },

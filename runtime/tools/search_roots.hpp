@@ -13,7 +13,7 @@ namespace ars::tools {
 
 struct SearchRoot {
     base::Fd directory;
-    std::string guest;  // without a slash at its end
+    std::string guest;  // without a slash at its end, any bytes
 };
 
 [[nodiscard]] base::Result<std::vector<SearchRoot>> open_search_roots(

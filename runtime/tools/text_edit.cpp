@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <cstring>
 
 namespace ars::tools {
 
@@ -19,37 +21,73 @@ struct Span {
     std::size_t end = 0;
 };
 
-// Where a match of `old_text` that begins at `at` ends, or kNone.
-std::size_t match_end(std::string_view file, std::size_t at, std::string_view old_text) {
-    for (std::size_t i = 0; i < old_text.size(); ++i) {
-        const bool lone_feed = old_text[i] == '\n' && (i == 0 || old_text[i - 1] != '\r');
-        if (lone_feed && at + 1 < file.size() && file[at] == '\r' && file[at + 1] == '\n') {
-            at += 2;
-            continue;
-        }
-        if (at >= file.size() || file[at] != old_text[i]) {
-            return kNone;
-        }
-        ++at;
+// Finds the places of a text. Linear but for texts whose first line stands everywhere and whose
+// rest fits nowhere: those end at the deadline.
+class Finder {
+  public:
+    Finder(std::string_view file, std::string_view old_text, base::Deadline deadline)
+        : file_(file), old_(old_text), deadline_(deadline) {
+        const std::string_view first_line = old_.substr(0, old_.find('\n'));
+        feed_first_ = first_line.empty();
+        key_ = feed_first_ ? std::string_view("\n") : first_line;
     }
-    return at;
-}
 
-// The first match at or after `from`. Only places where the first line of `old_text` stands are
-// tried.
-Span find_match(std::string_view file, std::size_t from, std::string_view old_text) {
-    const std::string_view first_line = old_text.substr(0, old_text.find('\n'));
-    const std::string_view key = first_line.empty() ? std::string_view("\n") : first_line;
-    for (std::size_t at = file.find(key, from); at != kNone; at = file.find(key, at + 1)) {
-        const bool before_feed = first_line.empty() && at > from && file[at - 1] == '\r';
-        const std::size_t begin = before_feed ? at - 1 : at;
-        const std::size_t end = match_end(file, begin, old_text);
-        if (end != kNone) {
-            return {begin, end};
+    // The first match at or after `from`; begin == kNone when there is none, or late().
+    Span next(std::size_t from) {
+        for (std::size_t at = find_key(from); at != kNone && !late_; at = find_key(at + 1)) {
+            const bool behind_return = feed_first_ && at > from && file_[at - 1] == '\r';
+            const std::size_t begin = behind_return ? at - 1 : at;
+            const std::size_t end = match_end(begin);
+            if (end != kNone) {
+                return {begin, end};
+            }
         }
+        return {kNone, kNone};
     }
-    return {kNone, kNone};
-}
+
+    [[nodiscard]] bool late() const { return late_; }
+
+  private:
+    [[nodiscard]] std::size_t find_key(std::size_t from) const {
+        const void* found =
+            from >= file_.size()
+                ? nullptr
+                : ::memmem(file_.data() + from, file_.size() - from, key_.data(), key_.size());
+        return found == nullptr
+                   ? kNone
+                   : static_cast<std::size_t>(static_cast<const char*>(found) - file_.data());
+    }
+
+    // Where a match that begins at `at` ends, or kNone.
+    std::size_t match_end(std::size_t at) {
+        for (std::size_t i = 0; i < old_.size(); ++i) {
+            if (++compared_ % kCheckEvery == 0 && deadline_.passed()) {
+                late_ = true;
+                return kNone;
+            }
+            const bool lone_feed = old_[i] == '\n' && (i == 0 || old_[i - 1] != '\r');
+            if (lone_feed && at + 1 < file_.size() && file_[at] == '\r' && file_[at + 1] == '\n') {
+                at += 2;
+                continue;
+            }
+            if (at >= file_.size() || file_[at] != old_[i]) {
+                return kNone;
+            }
+            ++at;
+        }
+        return at;
+    }
+
+    static constexpr std::uint64_t kCheckEvery = 16 * 1024 * 1024;  // bytes compared
+
+    std::string_view file_;
+    std::string_view old_;
+    base::Deadline deadline_;
+    std::string_view key_;
+    bool feed_first_ = false;
+    bool late_ = false;
+    std::uint64_t compared_ = 0;
+};
 
 bool is_ascii(std::string_view text) {
     return std::ranges::all_of(text, [](unsigned char c) { return c < 0x80; });
@@ -76,15 +114,6 @@ std::string with_file_newlines(std::string_view file, Span span, std::string_vie
 
 std::size_t line_at(std::string_view file, std::size_t at) {
     return static_cast<std::size_t>(std::ranges::count(file.substr(0, at), '\n')) + 1;
-}
-
-std::string list_lines(const std::vector<std::size_t>& lines) {
-    constexpr std::size_t kShown = 20;
-    std::string out;
-    for (std::size_t i = 0; i < std::min(lines.size(), kShown); ++i) {
-        out += (i == 0 ? "" : ", ") + std::to_string(lines[i]);
-    }
-    return lines.size() > kShown ? out + ", ..." : out;
 }
 
 // The first line that is not blank, without the white space around it.
@@ -148,9 +177,97 @@ base::Result<void> check_encoding(std::string_view file, const TextEdit& edit, S
     );
 }
 
+std::unexpected<base::Error> too_late() {
+    return base::fail(
+        ErrorKind::timeout,
+        "timed_out",
+        "searching for old_string took too long: give a piece whose first line is rarer"
+    );
+}
+
+// Whether another place stands behind the first one; overlapping ones count too.
+base::Result<void> check_unique(std::string_view file, Finder& finder, Span first, bool feed) {
+    constexpr std::size_t kListed = 20;
+    std::string lines;
+    std::size_t count = 0;
+    std::size_t line = 1;
+    std::size_t counted = 0;
+    for (Span span = first; span.begin != kNone;) {
+        line += static_cast<std::size_t>(
+            std::ranges::count(file.substr(counted, span.begin - counted), '\n')
+        );
+        counted = span.begin;
+        lines += fmt::format("{}{}", count == 0 ? "" : ", ", line);
+        if (++count > kListed) {
+            lines += ", ...";
+            break;
+        }
+        // CR LF is one newline.
+        span = finder.next(span.begin + (feed && file[span.begin] == '\r' ? 2 : 1));
+    }
+    if (finder.late()) {
+        return too_late();
+    }
+    if (count == 1) {
+        return {};
+    }
+    return base::fail(
+        ErrorKind::conflict,
+        "not_unique",
+        fmt::format(
+            "old_string occurs {} times, in lines {}; add lines around it to make it unique, or "
+            "set replace_all",
+            count > kListed ? fmt::format("more than {}", kListed) : fmt::format("{}", count),
+            lines
+        )
+    );
+}
+
+// Replaces the piece at `span` and, with replace_all, every one behind it.
+base::Result<EditedText> replace_from(
+    std::string_view file, const TextEdit& edit, Finder& finder, Span span, std::size_t max_bytes
+) {
+    const bool utf8 = base::is_utf8(file);
+    EditedText out;
+    std::size_t copied = 0;
+    std::size_t line = 1;
+    while (span.begin != kNone) {
+        if (!utf8) {
+            if (auto checked = check_encoding(file, edit, span); !checked) {
+                return std::unexpected(checked.error());
+            }
+        }
+        const std::string_view before = file.substr(copied, span.begin - copied);
+        line += static_cast<std::size_t>(std::ranges::count(before, '\n'));
+        out.first_line = out.places == 0 ? line : out.first_line;
+        out.last_line = line;
+        ++out.places;
+        const std::string_view piece = file.substr(span.begin, span.end - span.begin);
+        line += static_cast<std::size_t>(std::ranges::count(piece, '\n'));
+        out.text += before;
+        out.text += with_file_newlines(file, span, edit.new_text);
+        copied = span.end;
+        if (out.text.size() + (file.size() - copied) > max_bytes) {
+            return base::fail(
+                ErrorKind::too_large,
+                "file_too_large",
+                fmt::format("the file would grow beyond {} bytes; use execute", max_bytes)
+            );
+        }
+        span = edit.replace_all ? finder.next(span.end) : Span{kNone, kNone};
+    }
+    if (finder.late()) {
+        return too_late();
+    }
+    out.text += file.substr(copied);
+    return out;
+}
+
 }  // namespace
 
-base::Result<EditedText> apply_edit(std::string_view file, const TextEdit& edit) {
+base::Result<EditedText> apply_edit(
+    std::string_view file, const TextEdit& edit, std::size_t max_bytes, base::Deadline deadline
+) {
     if (auto checked = check_arguments(edit); !checked) {
         return std::unexpected(checked.error());
     }
@@ -161,54 +278,21 @@ base::Result<EditedText> apply_edit(std::string_view file, const TextEdit& edit)
             "the file has NUL bytes: it is not a text that can be edited"
         );
     }
-    std::vector<Span> matches;
-    EditedText out;
-    const std::size_t kept = edit.replace_all ? kNone : 1;
-    for (Span span = find_match(file, 0, edit.old_text); span.begin != kNone;) {
-        matches.push_back(span);
-        // Overlapping places count as places too when one must be chosen; CR LF is one newline.
-        const std::size_t newline = file[span.begin] == '\r' && edit.old_text[0] == '\n' ? 2 : 1;
-        span = find_match(file, kept == 1 ? span.begin + newline : span.end, edit.old_text);
+    Finder finder(file, edit.old_text, deadline);
+    const Span first = finder.next(0);
+    if (finder.late()) {
+        return too_late();
     }
-    if (matches.empty()) {
+    if (first.begin == kNone) {
         return no_match(file, edit.old_text);
     }
-    std::size_t line = 1;
-    std::size_t counted = 0;
-    for (const Span& span : matches) {
-        line += static_cast<std::size_t>(
-            std::ranges::count(file.substr(counted, span.begin - counted), '\n')
-        );
-        counted = span.begin;
-        out.lines.push_back(line);
-    }
-    if (matches.size() > kept) {
-        return base::fail(
-            ErrorKind::conflict,
-            "not_unique",
-            fmt::format(
-                "old_string occurs {} times, in lines {}; add lines around it to make it unique, "
-                "or set "
-                "replace_all",
-                matches.size(),
-                list_lines(out.lines)
-            )
-        );
-    }
-    const bool utf8 = base::is_utf8(file);
-    std::size_t copied = 0;
-    for (const Span& span : matches) {
-        if (!utf8) {
-            if (auto checked = check_encoding(file, edit, span); !checked) {
-                return std::unexpected(checked.error());
-            }
+    if (!edit.replace_all) {
+        auto unique = check_unique(file, finder, first, edit.old_text.front() == '\n');
+        if (!unique) {
+            return std::unexpected(unique.error());
         }
-        out.text += file.substr(copied, span.begin - copied);
-        out.text += with_file_newlines(file, span, edit.new_text);
-        copied = span.end;
     }
-    out.text += file.substr(copied);
-    return out;
+    return replace_from(file, edit, finder, first, max_bytes);
 }
 
 }  // namespace ars::tools

@@ -2,12 +2,12 @@
 // changes.
 #pragma once
 
+#include "base/deadline.hpp"
 #include "base/result.hpp"
 
 #include <cstddef>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace ars::tools {
 
@@ -19,11 +19,20 @@ struct TextEdit {
 
 struct EditedText {
     std::string text;
-    std::vector<std::size_t> lines;  // 1-based, where each replaced piece began
+    std::size_t places = 0;
+    std::size_t first_line = 0;  // 1-based, where the first and the last replaced piece began
+    std::size_t last_line = 0;
 };
 
 // Errors: "invalid_argument" (empty or equal texts), "no_match", "not_unique" with the line
-// numbers, "decode_error" when the bytes are not UTF-8 and the edit could hit half a character.
-[[nodiscard]] base::Result<EditedText> apply_edit(std::string_view file, const TextEdit& edit);
+// numbers, "decode_error" when the bytes are not UTF-8 and the edit could hit half a character,
+// "file_too_large" when the result would be, "timed_out" at the deadline (a text that almost
+// matches everywhere takes long).
+[[nodiscard]] base::Result<EditedText> apply_edit(
+    std::string_view file,
+    const TextEdit& edit,
+    std::size_t max_bytes,
+    base::Deadline deadline = base::Deadline::never()
+);
 
 }  // namespace ars::tools

@@ -23,19 +23,15 @@ constexpr std::size_t kPageBytes = base::limits::kToolResultBytes - 4 * base::li
 std::unexpected<base::Error> binary_error(
     const fsmount::OpenFile& file, const std::string& shown, const std::string& kind
 ) {
-    std::string size = fmt::format("{} bytes", file.info.size);
-    if (file.info.stored_bytes < file.info.size / 2) {
-        size += fmt::format(", sparse: {} stored", file.info.stored_bytes);
-    }
     return base::fail(
         ErrorKind::invalid,
         "binary_file",
         fmt::format(
-            "{} is {} ({}), not text; look at it with execute, for example: file, xxd, strings, "
-            "python3",
+            "{} is {} ({}), not text; read it with base64: true, or look at it with execute, for "
+            "example: file, xxd, strings, python3",
             shown,
             kind,
-            size
+            size_text(file)
         )
     );
 }
@@ -193,6 +189,14 @@ class PageReader {
 };
 
 }  // namespace
+
+std::string size_text(const fsmount::OpenFile& file) {
+    std::string text = fmt::format("{} bytes", file.info.size);
+    if (file.info.stored_bytes < file.info.size / 2) {
+        text += fmt::format(", sparse: {} stored", file.info.stored_bytes);
+    }
+    return text;
+}
 
 std::string binary_kind(std::string_view first_bytes) {
     struct Magic {

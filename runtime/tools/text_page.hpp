@@ -38,5 +38,7 @@ struct TextPage {
 // for text.
 [[nodiscard]] std::string binary_kind(std::string_view first_bytes);
 inline constexpr std::size_t kSniffBytes = 8192;
+// "12 bytes", or "214748364800 bytes, sparse: 0 stored".
+[[nodiscard]] std::string size_text(const fsmount::OpenFile& file);
 
 }  // namespace ars::tools

@@ -42,9 +42,9 @@ ToolResult write_file(const BlockingCall& call, const Arguments& arguments) {
     if (!path) {
         return error_result(path.error());
     }
-    const boost::json::object facts{{"path", path->text()}, {"bytes", arguments.content.size()}};
+    const boost::json::object facts{{"path", path->shown()}, {"bytes", arguments.content.size()}};
     if (call.rerun && already_written(call, arguments)) {
-        return {fmt::format("{} was already written.", path->text()), false, facts, {}};
+        return {fmt::format("{} was already written.", path->shown()), false, facts, {}};
     }
     if (call.rerun && call.paths.stat(arguments.file_path)) {
         // Not ours to replace blindly: somebody may have written after the interrupted call did.
@@ -52,7 +52,7 @@ ToolResult write_file(const BlockingCall& call, const Arguments& arguments) {
             "The server was restarted while this call was running, and {} now holds something "
             "else. "
             "Look at it before you write it again.",
-            path->text()
+            path->shown()
         ));
     }
     const auto written =
@@ -69,7 +69,7 @@ ToolResult write_file(const BlockingCall& call, const Arguments& arguments) {
         fmt::format(
             "{} {} ({} bytes).",
             *written ? "Wrote" : "Replaced",
-            path->text(),
+            path->shown(),
             arguments.content.size()
         ),
         false,

@@ -61,5 +61,27 @@ TEST(GuestPath, ErrorsNameTheGuestPathAndAStableCode) {
     );
 }
 
+TEST(GuestPath, NamesThatAreNoTextGoThereAndBack) {
+    EXPECT_EQ(quote_path("plain ä.txt"), "plain ä.txt");
+    EXPECT_EQ(quote_path("a\xff\nb"), "$'a\\xff\\x0ab'");
+    EXPECT_EQ(quote_path("back\\slash"), "back\\slash") << "no reason to quote";
+    EXPECT_EQ(quote_path("$'x'"), "$'$\\'x\\''") << "what looks quoted must be";
+    for (int c = 1; c < 256; ++c) {
+        for (const char* const around : {"", "'", "\\", "$'", "é", "\xc3"}) {
+            const std::string name = around + std::string(1, static_cast<char>(c)) + around + "'";
+            EXPECT_EQ(unquote_path(quote_path(name)).value_or("!"), name);
+        }
+    }
+    EXPECT_EQ(unquote_path("$'\\377\\x4a\\n\\t'").value_or("!"), "\xffJ\n\t")
+        << "printf %q of bash";
+    for (const char* const bad : {"$'\\q'", "$'\\x'", "$'\\xzz'", "$'a\\'"}) {
+        EXPECT_EQ(unquote_path(bad).error().code, "invalid_path") << bad;
+    }
+    EXPECT_EQ(parse_guest_path("$'a/\\xff'", kCwd)->rest, "projects/p1/a/\xff");
+    EXPECT_EQ(parse_guest_path("$'a\\x00b'", kCwd).error().code, "invalid_path");
+    EXPECT_EQ(parse_guest_path("$'\\x2e\\x2e/b'", kCwd).error().code, "invalid_path");
+    EXPECT_EQ(parse_guest_path("./$'a'", kCwd)->rest, "projects/p1/$'a'");
+}
+
 }  // namespace
 }  // namespace ars::fsmount

@@ -10,10 +10,12 @@
 #include <iterator>
 #include <memory>
 #include <string>
+#include <thread>
 
 #include <fcntl.h>
 #include <ftw.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 namespace ars::fsmount {
@@ -39,6 +41,19 @@ class TemporaryDirectory {
   private:
     std::string path_;
 };
+
+// Runs `work` as tools run: permission bits mean nothing to root. Raw calls change one thread only.
+template <class Work>
+void as_gem(Work work) {
+    std::thread([&] {
+        if (::geteuid() == 0) {
+            ASSERT_EQ(::syscall(SYS_setgroups, 0, nullptr), 0);
+            ASSERT_EQ(::syscall(SYS_setresgid, 1000, 1000, 1000), 0);
+            ASSERT_EQ(::syscall(SYS_setresuid, 1000, 1000, 1000), 0);
+        }
+        work();
+    }).join();
+}
 
 class WorkspaceTest : public ::testing::Test {
   protected:

@@ -10,14 +10,15 @@
 namespace ars::tools {
 namespace {
 
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
+
+constexpr std::size_t kBytes = 1 << 20;
 
 std::string edited(
     std::string_view file, std::string_view old_text, std::string_view new_text, bool all = false
 ) {
-    const auto result = apply_edit(file, {old_text, new_text, all});
+    const auto result = apply_edit(file, {old_text, new_text, all}, kBytes);
     return result ? result->text : "!" + result.error().code;
 }
 
@@ -54,13 +55,15 @@ TEST(TextEdit, C76ALineFeedMatchesCrLfAndTheSpanKeepsItsStyle) {
 
 TEST(TextEdit, C77TwoPlacesAreListedWithTheirLines) {
     const std::string file = "\tif (a) {\n\t\tx();\n\t}\n\n\tif (a) {\n\t\tx();\n\t}\n";
-    const auto twice = apply_edit(file, {"\t\tx();\n", "y", false});
+    const auto twice = apply_edit(file, {"\t\tx();\n", "y", false}, kBytes);
     ASSERT_FALSE(twice);
     EXPECT_EQ(twice.error().code, "not_unique");
     EXPECT_THAT(twice.error().message, HasSubstr("2 times, in lines 2, 6"));
-    const auto all = apply_edit(file, {"x()", "y()", true});
+    const auto all = apply_edit(file, {"x()", "y()", true}, kBytes);
     ASSERT_TRUE(all);
-    EXPECT_THAT(all->lines, ElementsAre(2U, 6U));
+    EXPECT_EQ(all->places, 2U);
+    EXPECT_EQ(all->first_line, 2U);
+    EXPECT_EQ(all->last_line, 6U);
     EXPECT_EQ(all->text, "\tif (a) {\n\t\ty();\n\t}\n\n\tif (a) {\n\t\ty();\n\t}\n");
     EXPECT_EQ(edited("aaa", "aa", "b"), "!not_unique") << "overlapping places count";
     EXPECT_EQ(edited("aaaa", "aa", "b", true), "bb");
@@ -86,7 +89,7 @@ TEST(TextEdit, C79NoNewlineIsAddedAtTheEnd) {
 }
 
 TEST(TextEdit, AMissTellsWhereTheTextProbablyIs) {
-    const auto miss = apply_edit("a\n  foo(1);\n", {"foo(1);\n  bar();", "x", false});
+    const auto miss = apply_edit("a\n  foo(1);\n", {"foo(1);\n  bar();", "x", false}, kBytes);
     ASSERT_FALSE(miss);
     EXPECT_THAT(miss.error().message, HasSubstr("line 2"));
 }
@@ -171,6 +174,43 @@ TEST_F(EditFile, SkillsCantBeEdited) {
             .text,
         StartsWith("read_only")
     );
+}
+
+TEST(TextEdit, ReplacingEverywhereCannotGrowWithoutBound) {
+    const std::string file(1000, 'a');
+    const std::string big(5000, 'b');
+    EXPECT_EQ(edited(file, "a", big, true), "!file_too_large");
+    EXPECT_EQ(edited(file, "a", "bb", true), std::string(2000, 'b'));
+}
+
+TEST(TextEdit, APieceThatAlmostMatchesEverywhereEndsAtTheDeadline) {
+    std::string file;
+    std::string old_text;
+    for (int i = 0; i < 400'000; ++i) {
+        file += "a\n";
+        old_text += i < 200'000 ? "a\n" : "";
+    }
+    const auto result = apply_edit(
+        file,
+        {old_text + "b", "x", false},
+        kBytes,
+        base::Deadline{std::chrono::steady_clock::time_point::min()}
+    );
+    ASSERT_FALSE(result);
+    EXPECT_EQ(result.error().code, "timed_out");
+    EXPECT_EQ(edited(std::string(400'000, 'a'), std::string(200'000, 'a') + "b", "x"), "!no_match");
+}
+
+TEST(TextEdit, ManyPlacesAreListedUpToABound) {
+    std::string file;
+    for (int i = 0; i < 100'000; ++i) {
+        file += "same\n";
+    }
+    const auto result = apply_edit(file, {"same", "x", false}, kBytes);
+    ASSERT_FALSE(result);
+    EXPECT_EQ(result.error().code, "not_unique");
+    EXPECT_THAT(result.error().message, HasSubstr("more than 20 times"));
+    EXPECT_LT(result.error().message.size(), 400U);
 }
 
 }  // namespace
