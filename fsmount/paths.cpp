@@ -89,6 +89,9 @@ Result<Place> writable_place(const Workspace& workspace, const GuestPath& path) 
     if (path.directory) {
         return std::unexpected(not_regular_file(shown, S_IFDIR));
     }
+    if (path.root == GuestRoot::skills && workspace.skills() < 0) {
+        return std::unexpected(file_error(shown, EROFS));  // what a shell sees there is empty
+    }
     auto place = locate_place(workspace, path);
     if (!place && place.error().code == "not_found" && path.root == GuestRoot::user_data) {
         if (auto parent = make_parents(workspace, path); !parent) {

@@ -78,7 +78,7 @@ class Finder {
         return at;
     }
 
-    static constexpr std::uint64_t kCheckEvery = 16 * 1024 * 1024;  // bytes compared
+    static constexpr std::uint64_t kCheckEvery = 1024 * 1024;  // bytes compared
 
     std::string_view file_;
     std::string_view old_;
@@ -132,7 +132,8 @@ std::string_view first_words(std::string_view text) {
 // Most failed edits differ in white space only: say where the text probably is.
 std::unexpected<base::Error> no_match(std::string_view file, std::string_view old_text) {
     std::string message = "old_string does not occur in the file";
-    const std::string_view first = first_words(old_text);
+    constexpr std::size_t kHintBytes = 256;  // std::string_view::find() is quadratic
+    const std::string_view first = first_words(old_text).substr(0, kHintBytes);
     const std::size_t near = first.empty() ? kNone : file.find(first);
     if (near != kNone) {
         message += fmt::format(
