@@ -1,0 +1,26 @@
+// What a process holds of the machine, to be compared before and after much work.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace ars::soak {
+
+struct Figures {
+    std::int64_t descriptors = 0;
+    std::int64_t threads = 0;
+    std::int64_t processes = 0;  // everything below this one, zombies included
+    std::int64_t mounts = 0;     // lines of this process's mount table
+    std::int64_t cgroups = 0;    // of the whole machine
+    std::int64_t resident_kib = 0;
+};
+
+[[nodiscard]] Figures take_figures();
+
+// Resident memory may grow by this much: heap that is kept for the next command.
+inline constexpr std::int64_t kResidentSlackKib = 8 * 1024;
+
+// Prints both in a table; true when nothing has grown.
+bool report(const std::string& what, const Figures& before, const Figures& after);
+
+}  // namespace ars::soak
