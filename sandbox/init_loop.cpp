@@ -145,8 +145,10 @@ void InitLoop::start(Received received) {
     auto text = decode_start(received.text);
     const bool terminal = text && text->rows != 0;
     if (!text || received.fds.size() < (terminal ? 1U : 2U)) {
+        // Descriptors got lost: a tool may have lowered the limits of this process. With it goes
+        // the scope, and the next command finds a new one.
         report(Tag::exec_failed, id, EINVAL, 1, "decode");
-        return;
+        ::_exit(1);
     }
     if (terminal) {
         // From here on it is the stdin, stdout and stderr, as if the server had sent them.
