@@ -1,6 +1,7 @@
 #include "sandbox/init_loop.hpp"
 
 #include "base/limits.hpp"
+#include "sandbox/denied_calls.hpp"
 #include "sandbox/keeper.hpp"
 #include "sandbox/process_tree.hpp"
 #include "sandbox/protocol.hpp"
@@ -22,12 +23,14 @@ namespace ars::sandbox {
 
 namespace {
 
-constexpr int kSweepMs = 5;       // between two sweeps over a tree that is being killed
-constexpr int kFreezeRounds = 8;  // STOP until nothing new appears, at most this often
+constexpr int kSweepMs = 5;          // between two sweeps over a tree that is being killed
+constexpr int kFreezeRounds = 8;     // STOP until nothing new appears, at most this often
+constexpr int kRefusalsAtOnce = 16;  // a flood of refused calls must not keep us from other work
 
 class InitLoop {
   public:
-    explicit InitLoop(base::Fd proc) : proc_(std::move(proc)) {}
+    InitLoop(base::Fd proc, base::Fd denied_calls)
+        : proc_(std::move(proc)), denied_calls_(std::move(denied_calls)) {}
 
     [[noreturn]] void run();
 
@@ -40,6 +43,7 @@ class InitLoop {
     void sweep(KeeperSlot& slot);
     void sweep_orphans();
     void list(std::uint64_t id);
+    void refuse_calls();
     void report(
         Tag tag, std::uint64_t id, int value, std::uint32_t flag, std::string_view text = {}
     );
@@ -49,6 +53,7 @@ class InitLoop {
     base::Fd proc_;
     base::Fd signals_;
     StackPool stacks_;
+    DeniedCalls denied_calls_;
     std::list<KeeperSlot> slots_;
 };
 
@@ -94,7 +99,10 @@ void InitLoop::run() {
         ::_exit(1);
     }
     for (;;) {
-        std::array<pollfd, 2> watched{{{kControlFd, POLLIN, 0}, {signals_.get(), POLLIN, 0}}};
+        // poll passes over a listener that is not there (-1).
+        std::array<pollfd, 3> watched{
+            {{kControlFd, POLLIN, 0}, {signals_.get(), POLLIN, 0}, {denied_calls_.fd(), POLLIN, 0}}
+        };
         const int ready = ::poll(watched.data(), watched.size(), sweeping() ? kSweepMs : -1);
         if (ready < 0 && errno != EINTR) {
             ::_exit(1);
@@ -107,6 +115,9 @@ void InitLoop::run() {
         }
         if (watched[0].revents != 0) {
             receive();
+        }
+        if (watched[2].revents != 0) {
+            refuse_calls();
         }
         for (KeeperSlot& slot : slots_) {
             if (slot.killing) {
@@ -292,8 +303,30 @@ void InitLoop::list(std::uint64_t id) {
     report(Tag::processes, id, 0, 0, text);
 }
 
+void InitLoop::refuse_calls() {
+    for (int i = 0; i < kRefusalsAtOnce; ++i) {
+        const auto waiting = denied_calls_.next();
+        if (!waiting) {
+            return;
+        }
+        KeeperSlot* const slot = DeniedCalls::command_of(waiting->thread, slots_, proc_.get());
+        // Before the answer, so that the server hears of it before the command's end.
+        if (denied_calls_.first_time(slot, waiting->call)) {
+            report(
+                Tag::violation,
+                slot == nullptr ? 0 : slot->id,
+                waiting->call.number,
+                waiting->call.argument
+            );
+        }
+        denied_calls_.refuse(*waiting);
+    }
+}
+
 }  // namespace
 
-void run_init_loop(base::Fd proc) { InitLoop(std::move(proc)).run(); }
+void run_init_loop(base::Fd proc, base::Fd denied_calls) {
+    InitLoop(std::move(proc), std::move(denied_calls)).run();
+}
 
 }  // namespace ars::sandbox

@@ -6,8 +6,9 @@
 
 namespace ars::sandbox {
 
-// `proc` is the scope's /proc. Never returns: exits when the server closes its end of the control
-// socket, and the kernel then kills every process of the scope.
-[[noreturn]] void run_init_loop(base::Fd proc);
+// `proc` is the scope's /proc, `denied_calls` the filter's listener or nothing. Never returns:
+// exits when the server closes its end of the control socket, and the kernel then kills every
+// process of the scope.
+[[noreturn]] void run_init_loop(base::Fd proc, base::Fd denied_calls);
 
 }  // namespace ars::sandbox

@@ -137,7 +137,7 @@ ARS_KEEPER_CODE long try_candidates(KeeperSlot& slot) {
 // Runs between vfork and exec, on its own stack, while the keeper is suspended.
 ARS_KEEPER_CODE int child_main(void* argument) {
     KeeperSlot& slot = *static_cast<KeeperSlot*>(argument);
-    raw_syscall(SYS_setsid);
+    slot.session.store(static_cast<pid_t>(raw_syscall(SYS_setsid)));
     if (slot.terminal) {
         if (const long error = raw_syscall(SYS_ioctl, slot.in, TIOCSCTTY, 0); error < 0) {
             return fail_exec(slot, "terminal", error);

@@ -16,6 +16,13 @@
 
 namespace ars::sandbox {
 
+// One way to use a system call.
+struct DeniedCall {
+    int number = 0;
+    std::uint32_t argument = 0;  // the family of socket(), the request of ioctl(); mostly 0
+    bool operator==(const DeniedCall&) const = default;
+};
+
 // Stacks of keepers that have ended serve the next ones: mapping and guarding them costs more than
 // the rest of a command's preparation.
 class StackPool {
@@ -47,6 +54,7 @@ struct KeeperSlot {
     std::atomic<bool> reported_end{false};
     bool lost = false;  // its keeper was killed: the init empties and reports in its place
     bool killing = false;
+    std::vector<DeniedCall> denied;  // reported already
 
     // The command, laid out for execve.
     StartText text;
@@ -60,6 +68,7 @@ struct KeeperSlot {
     bool terminal = false;  // the three are one terminal, to become the controlling one
 
     // Written by the child between vfork and exec.
+    std::atomic<pid_t> session{0};
     int exec_errno = 0;
     const char* exec_step = "";
 

@@ -211,7 +211,8 @@ base::Task<base::Result<void>> follow_setup(
                 scope.init = ChildProcess(received->message.value);
                 break;
             case Tag::ready:
-                scope.fresh_proc = received->message.value == 1;
+                scope.fresh_proc = (received->message.value & kReadyFreshProc) != 0;
+                scope.names_denied_calls = (received->message.value & kReadyNamesCalls) != 0;
                 if (!received->fds.empty()) {
                     scope.proxy_listener = std::move(received->fds.front());
                 }

@@ -43,6 +43,42 @@ constexpr std::uint64_t kScopeAbstractUnixSocket = 1;
 constexpr std::uint64_t kScopeSignal = 2;
 constexpr int kLandlockScopedAbi = 6;
 
+std::vector<sock_filter> instructions_of(const std::string& program) {
+    std::vector<sock_filter> instructions(program.size() / sizeof(sock_filter));
+    std::memcpy(instructions.data(), program.data(), instructions.size() * sizeof(sock_filter));
+    return instructions;
+}
+
+sock_fprog program_of(std::vector<sock_filter>& instructions) {
+    return {static_cast<unsigned short>(instructions.size()), instructions.data()};
+}
+
+// The same program, which asks a listener where it would answer EPERM. No listener where the kernel
+// does not know them (EINVAL, ENOSYS) or a filter around us has one (EBUSY).
+base::Fd attach_listening(std::vector<sock_filter> instructions) {
+    for (sock_filter& instruction : instructions) {
+        if (instruction.code == (BPF_RET | BPF_K) &&
+            instruction.k == (SECCOMP_RET_ERRNO | static_cast<unsigned>(EPERM))) {
+            instruction.k = SECCOMP_RET_USER_NOTIF;
+        }
+    }
+    const sock_fprog filter = program_of(instructions);
+    // From the moment that the call was seen only a fatal signal interrupts its caller
+    // (Linux 5.19).
+    for (const unsigned long patience : {SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, 0UL}) {
+        base::Fd listener(static_cast<int>(::syscall(
+            SYS_seccomp,
+            SECCOMP_SET_MODE_FILTER,
+            SECCOMP_FILTER_FLAG_NEW_LISTENER | patience,
+            &filter
+        )));
+        if (listener) {
+            return listener;
+        }
+    }
+    return {};
+}
+
 }  // namespace
 
 base::Result<void> set_limits(const InitSpec& spec) {
@@ -112,14 +148,16 @@ base::Result<void> restrict_shared_network(const InitSpec& spec) {
     return {};
 }
 
-base::Result<void> attach_filter(const std::string& program) {
-    std::vector<sock_filter> instructions(program.size() / sizeof(sock_filter));
-    std::memcpy(instructions.data(), program.data(), instructions.size() * sizeof(sock_filter));
-    const sock_fprog filter{static_cast<unsigned short>(instructions.size()), instructions.data()};
+base::Result<base::Fd> attach_filter(const std::string& program) {
+    std::vector<sock_filter> instructions = instructions_of(program);
+    if (base::Fd listener = attach_listening(instructions)) {
+        return listener;
+    }
+    const sock_fprog filter = program_of(instructions);
     if (::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter, 0, 0) != 0) {
         return fail_step("PR_SET_SECCOMP");
     }
-    return {};
+    return base::Fd();
 }
 
 }  // namespace ars::sandbox

@@ -15,8 +15,10 @@ namespace ars::sandbox {
 // Where the network is the server's, abstract unix sockets and signals are walled off by Landlock
 // (ABI 6); own namespaces do that otherwise. Nothing to do where the kernel lacks it.
 [[nodiscard]] base::Result<void> restrict_shared_network(const InitSpec& spec);
-// `program` is an array of sock_filter. Inherited by everything that is started later.
-[[nodiscard]] base::Result<void> attach_filter(const std::string& program);
+// `program` is an array of sock_filter. Inherited by everything that is started later. Where the
+// kernel allows it, what the program answers with EPERM waits on the returned listener instead (see
+// denied_calls.hpp); elsewhere the answer is no descriptor, and EPERM is all that happens.
+[[nodiscard]] base::Result<base::Fd> attach_filter(const std::string& program);
 
 // The Landlock ABI of this kernel, or a negative errno.
 [[nodiscard]] int landlock_abi();

@@ -45,12 +45,16 @@ pid_t last_number(std::string_view text) {
     return number(at == std::string_view::npos ? text : text.substr(at + 1));
 }
 
-}  // namespace
-
-ProcessTree::ProcessTree(int proc) {
+// Our own directory name in /proc, 0 when it is not there.
+pid_t own_id(int proc) {
     char self[32];
     const ssize_t n = ::readlinkat(proc, "self", self, sizeof self);
-    init_ = n > 0 ? number(std::string_view(self, static_cast<std::size_t>(n))) : 0;
+    return n > 0 ? number(std::string_view(self, static_cast<std::size_t>(n))) : 0;
+}
+
+}  // namespace
+
+ProcessTree::ProcessTree(int proc) : init_(own_id(proc)) {
     // Opened anew: a duplicated descriptor would share its place in the directory.
     DIR* const directory = ::fdopendir(::openat(proc, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (directory == nullptr) {
@@ -101,6 +105,14 @@ std::vector<TreeProcess> ProcessTree::children_of_init() const {
     std::vector<TreeProcess> children;
     add_children(init_, children);
     return children;
+}
+
+pid_t parent_of(int proc, pid_t thread) {
+    if (own_id(proc) != ::getpid()) {
+        return 0;
+    }
+    const std::string status = read_small(proc, std::to_string(thread) + "/status", 4096);
+    return number(field(status, "\nPPid:"));
 }
 
 std::string command_line(int proc, pid_t proc_id, std::size_t max_bytes) {

@@ -36,6 +36,10 @@ class ProcessTree {
     pid_t init_ = 0;  // the init's directory name in /proc
 };
 
+// The parent of a process or thread of the scope, which is 0 for one that is gone, and where /proc
+// is not of the scope's pid namespace.
+[[nodiscard]] pid_t parent_of(int proc, pid_t thread);
+
 // The command line of a process, at most `max_bytes`; its short name when it has none.
 [[nodiscard]] std::string command_line(int proc, pid_t proc_id, std::size_t max_bytes);
 

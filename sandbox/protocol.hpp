@@ -38,11 +38,12 @@ enum class Tag : std::uint32_t {
     // up
     init_pid,     // value: pid in the server's namespace
     step_failed,  // value: errno, text: step '\0' what
-    ready,        // value: 1 when /proc is the scope's own; descriptor: the proxy's listener
+    ready,        // value: kReadyFreshProc | kReadyNamesCalls; descriptor: the proxy's listener
     exec_failed,  // value: errno, text: "fork", "terminal", "limits", "chdir" or "exec"; it is over
     ended,        // value: wait status, flag: nothing else of the command's tree is left, cpu_ms
     emptied,      // nothing of the command's tree is left
     processes,    // text: (pid ' ' command '\0')*
+    violation,  // value: number of a refused call, flag: its telling argument; id 0: of no command
 };
 
 struct Message {
@@ -54,6 +55,8 @@ struct Message {
     std::uint64_t cpu_ms = 0;            // ended: of the command and the children it waited for
 };
 
+inline constexpr int kReadyFreshProc = 1;   // /proc is the scope's own
+inline constexpr int kReadyNamesCalls = 2;  // refused calls are reported
 inline constexpr std::size_t kMessageBytes = 64 * 1024;
 inline constexpr std::size_t kInlineBytes = 32 * 1024;          // a longer text travels in a memfd
 inline constexpr std::size_t kPayloadBytes = 16 * 1024 * 1024;  // and may have this many

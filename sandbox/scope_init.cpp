@@ -30,6 +30,7 @@ struct Setup {
     ScopeStage stage;
     base::Fd proc;            // the scope's own, or the container's where that is all there is
     base::Fd proxy_listener;  // handed to the server
+    base::Fd denied_calls;    // the filter's listener, where the kernel gives one
 };
 
 struct Step {
@@ -123,7 +124,14 @@ base::Result<void> die_with_server(Setup&) {
                                                             : fail_step("PR_SET_PDEATHSIG");
 }
 
-base::Result<void> seccomp(Setup& setup) { return attach_filter(setup.stage.spec.seccomp); }
+base::Result<void> seccomp(Setup& setup) {
+    auto listener = attach_filter(setup.stage.spec.seccomp);
+    if (!listener) {
+        return std::unexpected(listener.error());
+    }
+    setup.denied_calls = std::move(*listener);
+    return {};
+}
 
 constexpr Step kSteps[] = {
     {"network", network},
@@ -185,7 +193,7 @@ base::Result<void> map_gem(const base::Fd& proc, uid_t outer_uid, gid_t outer_gi
 
 void run_scope_init(ScopeStage stage) {
     ::prctl(PR_SET_NAME, "ars-init", 0, 0, 0);
-    Setup setup{.stage = std::move(stage), .proc = {}, .proxy_listener = {}};
+    Setup setup{.stage = std::move(stage), .proc = {}, .proxy_listener = {}, .denied_calls = {}};
     for (const Step& step : kSteps) {
         if (auto done = step.run(setup); !done) {
             say(Tag::step_failed,
@@ -197,12 +205,13 @@ void run_scope_init(ScopeStage stage) {
     }
     const int listener = setup.proxy_listener.get();
     say(Tag::ready,
-        setup.stage.root.fresh_proc() ? 1 : 0,
+        (setup.stage.root.fresh_proc() ? kReadyFreshProc : 0) |
+            (setup.denied_calls ? kReadyNamesCalls : 0),
         {},
         {&listener, setup.proxy_listener ? 1U : 0U});
     setup.proxy_listener.reset();
     setup.stage.host_proc.reset();
-    run_init_loop(std::move(setup.proc));
+    run_init_loop(std::move(setup.proc), std::move(setup.denied_calls));
 }
 
 }  // namespace ars::sandbox
