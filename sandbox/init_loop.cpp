@@ -3,12 +3,14 @@
 #include "base/limits.hpp"
 #include "sandbox/denied_calls.hpp"
 #include "sandbox/keeper.hpp"
+#include "sandbox/memory_watch.hpp"
 #include "sandbox/process_tree.hpp"
 #include "sandbox/protocol.hpp"
 #include "sandbox/terminal.hpp"
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <list>
 #include <string>
@@ -29,8 +31,8 @@ constexpr int kRefusalsAtOnce = 16;  // a flood of refused calls must not keep u
 
 class InitLoop {
   public:
-    InitLoop(base::Fd proc, base::Fd denied_calls)
-        : proc_(std::move(proc)), denied_calls_(std::move(denied_calls)) {}
+    InitLoop(base::Fd proc, base::Fd denied_calls, std::uint64_t memory)
+        : proc_(std::move(proc)), denied_calls_(std::move(denied_calls)), memory_(memory) {}
 
     [[noreturn]] void run();
 
@@ -44,6 +46,8 @@ class InitLoop {
     void sweep_orphans();
     void list(std::uint64_t id);
     void refuse_calls();
+    void watch_memory();
+    [[nodiscard]] int patience_ms() const;
     void report(
         Tag tag, std::uint64_t id, int value, std::uint32_t flag, std::string_view text = {}
     );
@@ -54,6 +58,7 @@ class InitLoop {
     base::Fd signals_;
     StackPool stacks_;
     DeniedCalls denied_calls_;
+    MemoryWatch memory_;
     std::list<KeeperSlot> slots_;
 };
 
@@ -103,7 +108,7 @@ void InitLoop::run() {
         std::array<pollfd, 3> watched{
             {{kControlFd, POLLIN, 0}, {signals_.get(), POLLIN, 0}, {denied_calls_.fd(), POLLIN, 0}}
         };
-        const int ready = ::poll(watched.data(), watched.size(), sweeping() ? kSweepMs : -1);
+        const int ready = ::poll(watched.data(), watched.size(), patience_ms());
         if (ready < 0 && errno != EINTR) {
             ::_exit(1);
         }
@@ -125,6 +130,29 @@ void InitLoop::run() {
             }
         }
         sweep_orphans();
+        watch_memory();
+    }
+}
+
+// How long poll may wait; -1 for ever.
+int InitLoop::patience_ms() const { return sweeping() ? kSweepMs : memory_.wait_ms(slots_); }
+
+void InitLoop::watch_memory() {
+    const auto now = std::chrono::steady_clock::now();
+    for (const KeeperSlot& slot : slots_) {
+        if (slot.kill_deadline && now > *slot.kill_deadline) {
+            ::_exit(1);  // and with it everything: what does not end must not grow
+        }
+    }
+    // While one is killed the figures say nothing about the others.
+    if (sweeping() || memory_.wait_ms(slots_) != 0) {
+        return;
+    }
+    if (const auto excess = memory_.look(slots_, proc_.get())) {
+        KeeperSlot& largest = *excess->largest;
+        report(Tag::oom, largest.id, static_cast<int>(excess->command_kib), excess->scope_kib);
+        largest.kill_deadline = now + base::limits::kKillProof;
+        kill_tree(largest.id);
     }
 }
 
@@ -188,6 +216,7 @@ void InitLoop::start(Received received) {
         return;
     }
     slot.keeper = static_cast<pid_t>(keeper);
+    memory_.command_started();
     // The keeper has a descriptor table of its own. `received` now closes ours, so that only the
     // command holds its pipes.
 }
@@ -325,8 +354,8 @@ void InitLoop::refuse_calls() {
 
 }  // namespace
 
-void run_init_loop(base::Fd proc, base::Fd denied_calls) {
-    InitLoop(std::move(proc), std::move(denied_calls)).run();
+void run_init_loop(base::Fd proc, base::Fd denied_calls, std::uint64_t memory) {
+    InitLoop(std::move(proc), std::move(denied_calls), memory).run();
 }
 
 }  // namespace ars::sandbox

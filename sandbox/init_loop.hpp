@@ -4,11 +4,14 @@
 
 #include "base/fd.hpp"
 
+#include <cstdint>
+
 namespace ars::sandbox {
 
-// `proc` is the scope's /proc, `denied_calls` the filter's listener or nothing. Never returns:
+// `proc` is the scope's /proc, `denied_calls` the filter's listener or nothing, `memory`
+// a limit in bytes or 0. Never returns:
 // exits when the server closes its end of the control socket, and the kernel then kills every
 // process of the scope.
-[[noreturn]] void run_init_loop(base::Fd proc, base::Fd denied_calls);
+[[noreturn]] void run_init_loop(base::Fd proc, base::Fd denied_calls, std::uint64_t memory);
 
 }  // namespace ars::sandbox

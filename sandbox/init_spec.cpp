@@ -13,6 +13,7 @@ std::string encode_spec(const InitSpec& spec) {
     out.number(spec.file_size);
     out.number(spec.open_files);
     out.number(spec.cpu_seconds);
+    out.number(spec.memory);
     out.text(spec.seccomp);
     out.number(spec.mounts.size());
     for (const fsmount::Mount& mount : spec.mounts) {
@@ -39,6 +40,7 @@ base::Result<InitSpec> decode_spec(std::string_view bytes, std::vector<base::Fd>
     spec.file_size = in.number();
     spec.open_files = static_cast<std::uint32_t>(in.number());
     spec.cpu_seconds = in.number();
+    spec.memory = in.number();
     spec.seccomp = in.text();
     const std::uint64_t count = in.number();
     std::size_t next_fd = 0;

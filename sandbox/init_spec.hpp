@@ -22,6 +22,7 @@ struct InitSpec {
     std::uint64_t file_size = 0;
     std::uint32_t open_files = 0;
     std::uint64_t cpu_seconds = 0;  // 0 = no limit
+    std::uint64_t memory = 0;       // bytes that the init's watch allows, 0 = no watch
     std::string seccomp;            // an array of sock_filter
     std::vector<fsmount::Mount> mounts;
 };

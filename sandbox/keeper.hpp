@@ -8,7 +8,9 @@
 #include "sandbox/protocol.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -54,6 +56,8 @@ struct KeeperSlot {
     std::atomic<bool> reported_end{false};
     bool lost = false;  // its keeper was killed: the init empties and reports in its place
     bool killing = false;
+    // When set: the whole scope ends if the command is not gone by then.
+    std::optional<std::chrono::steady_clock::time_point> kill_deadline;
     std::vector<DeniedCall> denied;  // reported already
 
     // The command, laid out for execve.

@@ -119,6 +119,7 @@ InitSpec init_spec(const ScopeSpec& scope, std::string filter) {
     spec.file_size = scope.policy.file_size;
     spec.open_files = scope.policy.open_files;
     spec.cpu_seconds = scope.policy.cpu_seconds;
+    spec.memory = scope.policy.memory;
     spec.mounts = scope.mounts.mounts;
     spec.seccomp = std::move(filter);
     return spec;
@@ -377,6 +378,7 @@ base::Task<base::Result<LaunchedScope>> Launcher::try_launch(
     }
     theirs.reset();
     LaunchedScope launched;
+    launched.memory_limit = scope.policy.memory;
     launched.network = std::make_unique<NetworkLease>(*origin, message.id);
     auto ready = sent ? co_await follow_setup(ours.get(), deadline, launched) : std::move(sent);
     if (!ready) {

@@ -72,6 +72,7 @@ struct LaunchedScope {
     ChildProcess init;
     base::Fd control;
     bool fresh_proc = true;
+    std::uint64_t memory_limit = 0;   // bytes, 0 = none
     bool names_denied_calls = false;  // else a refused call is an errno and nothing more
     Tier tier = Tier::namespaces;
     // Listening on 127.0.0.1 in the scope's network, when the policy has an allow-list.

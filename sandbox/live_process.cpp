@@ -238,9 +238,7 @@ void LiveProcess::on_denied(std::string_view call) {
     }
 }
 
-void LiveProcess::on_out_of_memory(std::string_view evidence) {
-    oom_evidence_ = std::string(evidence);
-}
+void LiveProcess::on_out_of_memory(MemoryEvidence evidence) { memory_ = std::move(evidence); }
 
 // --- waiting ------------------------------------------------------------------------------------
 
@@ -366,7 +364,13 @@ std::string LiveProcess::limit_note() const {
 
 // By itself: nobody of ours ended it.
 void LiveProcess::describe_end(Outcome& outcome) const {
-    if (scope_died_) {
+    if (out_of_memory()) {
+        outcome.status = OutcomeStatus::oom;
+        outcome.detail = memory_.evidence;
+        outcome.peak_bytes = memory_.command_bytes;
+        outcome.scope_bytes = memory_.scope_bytes;
+        outcome.limit_bytes = memory_.limit_bytes;
+    } else if (scope_died_) {
         outcome.status = OutcomeStatus::signalled;
         outcome.signal = SIGKILL;
         outcome.detail = "the sandbox ended while the command ran";
@@ -378,9 +382,6 @@ void LiveProcess::describe_end(Outcome& outcome) const {
         } else if (exec_step_ == "fork" && exec_errno_ == EAGAIN) {
             outcome.detail += ": the sandbox's process limit is reached; end background processes";
         }
-    } else if (!oom_evidence_.empty()) {
-        outcome.status = OutcomeStatus::oom;
-        outcome.detail = oom_evidence_;
     } else if (WIFSIGNALED(status_)) {
         outcome.status = OutcomeStatus::signalled;
         outcome.signal = WTERMSIG(status_);

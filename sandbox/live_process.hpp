@@ -19,6 +19,14 @@ namespace ars::sandbox {
 
 class LiveProcess;
 
+// What speaks for a kill for memory.
+struct MemoryEvidence {
+    std::string evidence;  // "watch" or "cgroup"; empty: it was not killed for memory
+    std::uint64_t command_bytes = 0;
+    std::uint64_t scope_bytes = 0;
+    std::uint64_t limit_bytes = 0;
+};
+
 // What a process needs of its scope: the way to be ended.
 class ProcessOwner {
   public:
@@ -72,12 +80,13 @@ class LiveProcess final : public Process, public std::enable_shared_from_this<Li
     void on_scope_died();
     // A system call that was denied, at most once each; evidence of a kill for memory.
     void on_denied(std::string_view call);
-    void on_out_of_memory(std::string_view evidence);
+    void on_out_of_memory(MemoryEvidence evidence);
 
     // --- what its scope asks --------------------------------------------------------------------
     [[nodiscard]] std::uint64_t number() const { return number_; }
     [[nodiscard]] base::Deadline time_limit() const { return time_limit_; }
     [[nodiscard]] bool empty() const { return empty_; }
+    [[nodiscard]] bool out_of_memory() const { return !memory_.evidence.empty(); }
     [[nodiscard]] bool kill_requested() const { return kill_requested_; }
     void request_kill() { kill_requested_ = true; }
     [[nodiscard]] bool wants_terminal() const { return has_terminal_; }
@@ -143,7 +152,7 @@ class LiveProcess final : public Process, public std::enable_shared_from_this<Li
     std::uint64_t cpu_ms_ = 0;
     int exec_errno_ = 0;
     std::string exec_step_;  // set when it was never executed
-    std::string oom_evidence_;
+    MemoryEvidence memory_;
     std::vector<std::string> denied_;
     std::vector<BackgroundProcess> background_;
     std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();

@@ -2,6 +2,7 @@
 
 #include "base/limits.hpp"
 #include "base/text.hpp"
+#include "sandbox/violation.hpp"
 
 #include <cerrno>
 #include <cstring>
@@ -16,7 +17,8 @@ namespace limits = base::limits;
 
 constexpr auto kSendRetry = std::chrono::milliseconds(2);
 constexpr auto kSendLimit =
-    std::chrono::seconds(1);  // an init that reads nothing for so long is gone
+    std::chrono::seconds(1);                // an init that reads nothing for so long is gone
+constexpr std::size_t kCallsCounted = 128;  // names of refused calls in the counters
 constexpr auto kListLimit = std::chrono::milliseconds(500);
 
 }  // namespace
@@ -24,18 +26,21 @@ constexpr auto kListLimit = std::chrono::milliseconds(500);
 LiveScope::LiveScope(
     boost::asio::any_io_executor executor,
     std::shared_ptr<ChildIo> io,
+    std::shared_ptr<SandboxCounters> counters,
     const base::Log& log,
     LaunchedScope launched,
     std::uint64_t generation
 )
     : executor_(std::move(executor)),
       io_(std::move(io)),
+      counters_(std::move(counters)),
       log_(log),
       network_(std::move(launched.network)),
       init_(std::move(launched.init)),
       control_fd_(std::move(launched.control)),
       generation_(generation),
       fresh_proc_(launched.fresh_proc),
+      memory_limit_(launched.memory_limit),
       closed_(executor_),
       supervisors_(executor_) {}
 
@@ -51,6 +56,20 @@ void LiveScope::listen() {
     control_stream_ = io_->read(std::move(*reading), on_bytes, on_end);
 }
 
+void LiveScope::on_violation(const Message& message) {
+    const std::string name = denied_call_name(message.value, message.flag);
+    std::string call = name.substr(0, name.find('('));
+    auto& counted = counters_->denied_calls;
+    if (!counted.contains(call) && counted.size() + 1 >= kCallsCounted) {
+        call = "other";
+    }
+    ++counted[call];
+    // One that belongs to no command is counted only.
+    if (const auto found = commands_.find(message.id); found != commands_.end()) {
+        found->second->on_denied(name);
+    }
+}
+
 void LiveScope::on_report(std::string_view bytes) {
     Message message;
     if (bytes.size() < sizeof message) {
@@ -58,6 +77,10 @@ void LiveScope::on_report(std::string_view bytes) {
     }
     std::memcpy(&message, bytes.data(), sizeof message);
     bytes.remove_prefix(sizeof message);
+    if (message.tag == Tag::violation) {
+        on_violation(message);
+        return;
+    }
     const auto found = commands_.find(message.id);
     if (found == commands_.end()) {
         return;
@@ -72,6 +95,15 @@ void LiveScope::on_report(std::string_view bytes) {
             break;
         case Tag::emptied:
             process->on_emptied();
+            break;
+        case Tag::oom:
+            ++counters_->oom_kills;
+            process->on_out_of_memory(
+                {.evidence = "watch",
+                 .command_bytes = std::uint64_t{static_cast<std::uint32_t>(message.value)} * 1024,
+                 .scope_bytes = std::uint64_t{message.flag} * 1024,
+                 .limit_bytes = memory_limit_}
+            );
             break;
         case Tag::processes:
             process->on_listed(bytes);
@@ -209,6 +241,10 @@ base::Task<void> LiveScope::serve(ProcessPtr process, Command command) {
         // Whoever asked for its end before it had begun found nothing to kill.
         in_time = !process->kill_requested() && co_await process->wait_ended(process->time_limit());
         if (in_time) {
+            if (process->out_of_memory()) {
+                // The init ends the rest of it, or the scope.
+                co_await process->wait_empty(base::Deadline::after(2 * limits::kKillProof));
+            }
             co_await process->drain();
             if (!process->empty() && !process->kill_requested() && alive()) {
                 co_await list_background(process);

@@ -23,6 +23,7 @@ class LiveScope final : public Scope,
     LiveScope(
         boost::asio::any_io_executor executor,
         std::shared_ptr<ChildIo> io,
+        std::shared_ptr<SandboxCounters> counters,
         const base::Log& log,
         LaunchedScope launched,
         std::uint64_t generation
@@ -59,11 +60,13 @@ class LiveScope final : public Scope,
     base::Task<void> end_init();
     void remember(const ProcessPtr& process);
     void forget_oldest();
+    void on_violation(const Message& message);
     void on_report(std::string_view bytes);
     void on_closed();
 
     boost::asio::any_io_executor executor_;
     std::shared_ptr<ChildIo> io_;
+    std::shared_ptr<SandboxCounters> counters_;
     const base::Log& log_;
     std::unique_ptr<NetworkLease> network_;  // given up once `init_` has ended
     ChildProcess init_;
@@ -71,6 +74,7 @@ class LiveScope final : public Scope,
     base::Fd control_fd_;
     std::uint64_t generation_;
     bool fresh_proc_;
+    std::uint64_t memory_limit_;
     bool alive_ = true;
     bool closing_ = false;
     base::Notifier closed_;

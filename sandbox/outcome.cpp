@@ -1,6 +1,7 @@
 #include "sandbox/outcome.hpp"
 
 #include "base/text.hpp"
+#include "sandbox/violation.hpp"
 
 #include <boost/json/array.hpp>
 
@@ -17,6 +18,7 @@ constexpr int kNotFoundCode = 127;
 constexpr int kSignalBase = 128;
 constexpr int kInterrupt = 2;
 constexpr int kKill = 9;
+constexpr std::uint64_t kMiB = 1024 * 1024;
 
 }  // namespace
 
@@ -51,7 +53,20 @@ void Outcome::name_violation() {
         names += (names.empty() ? "" : ", ") + call;
     }
     status = OutcomeStatus::violation;
-    detail = names + " denied by the sandbox (EPERM)" + (detail.empty() ? "" : "; " + detail);
+    const std::string advice = denied_call_advice(denied);
+    detail = names + " denied by the sandbox (EPERM)" + (advice.empty() ? "" : ": " + advice) +
+             (detail.empty() ? "" : "; " + detail);
+}
+
+std::string Outcome::memory_text() const {
+    const auto mib = [](std::uint64_t bytes) {
+        return std::to_string((bytes + kMiB / 2) / kMiB) + " MiB";
+    };
+    if (scope_bytes > peak_bytes + kMiB) {
+        return "the sandbox used " + mib(scope_bytes) + " of " + mib(limit_bytes) + ", " +
+               mib(peak_bytes) + " of it this command";
+    }
+    return "used " + mib(peak_bytes) + " of " + mib(limit_bytes);
 }
 
 int Outcome::shell_code() const {
@@ -116,6 +131,10 @@ boost::json::object Outcome::to_json() const {
             list.push_back(boost::json::object{{"pid", process.pid}, {"command", process.command}});
         }
         json["background"] = std::move(list);
+    }
+    if (status == OutcomeStatus::oom) {
+        json["peak_bytes"] = peak_bytes;
+        json["limit_bytes"] = limit_bytes;
     }
     if (!denied.empty()) {
         json["denied"] = boost::json::array(denied.begin(), denied.end());

@@ -41,6 +41,10 @@ struct Outcome {
     std::string log_path;  // guest path of the full text; empty when all of it is above
     base::milliseconds duration{0};
     std::vector<BackgroundProcess> background;
+    // oom only, in bytes: what the command used, what the whole scope used, what it may use.
+    std::uint64_t peak_bytes = 0;
+    std::uint64_t scope_bytes = 0;
+    std::uint64_t limit_bytes = 0;
     std::vector<std::string> denied;  // system calls the sandbox refused it, each named once
     std::string id;                   // of a command that can be asked for again: Scope::find()
     bool raw = false;                 // show raw_out and raw_err instead of out and err
@@ -51,6 +55,8 @@ struct Outcome {
     // `violation` that names the calls and keeps its code or signal. Others stay what they are.
     void name_violation();
 
+    // oom: "used 300 MiB of 256 MiB".
+    [[nodiscard]] std::string memory_text() const;
     // The code a shell would give: exit code, 124 timed out, 128+n, 126/127, 125 set-up failed.
     [[nodiscard]] int shell_code() const;
     [[nodiscard]] boost::json::object to_json() const;  // ARCHITECTURE.md, "An outcome as JSON"

@@ -67,15 +67,37 @@ ProcessTree::ProcessTree(int proc) : init_(own_id(proc)) {
         }
         const std::string status = read_small(proc, std::string(entry->d_name) + "/status", 4096);
         const std::string_view state = field(status, "\nState:");
+        const auto kib = [&status](std::string_view name) {
+            return static_cast<std::uint64_t>(number(field(status, name)));
+        };
         entries_.push_back(
             {{last_number(field(status, "\nNSpid:")),
               proc_id,
-              state.find('Z') != std::string_view::npos || state.find('X') != std::string_view::npos
-             },
+              state.starts_with("\tZ") || state.starts_with("\tX"),
+              state.starts_with("\tD"),
+              kib("\nRssAnon:") + kib("\nRssShmem:")},
              number(field(status, "\nPPid:"))}
         );
     }
     ::closedir(directory);
+    count_shared_once();
+}
+
+// Between vfork and exec a child has its parent's memory and the parent is suspended, which freezes
+// the figures.
+void ProcessTree::count_shared_once() {
+    const std::vector<Entry> counted = entries_;
+    for (const Entry& parent : counted) {
+        if (!parent.process.suspended) {
+            continue;
+        }
+        for (Entry& child : entries_) {
+            if (child.parent == parent.process.proc_id &&
+                child.process.memory_kib == parent.process.memory_kib) {
+                child.process.memory_kib = 0;
+            }
+        }
+    }
 }
 
 void ProcessTree::add_children(pid_t proc_id, std::vector<TreeProcess>& out) const {
@@ -105,6 +127,17 @@ std::vector<TreeProcess> ProcessTree::children_of_init() const {
     std::vector<TreeProcess> children;
     add_children(init_, children);
     return children;
+}
+
+std::optional<std::uint64_t> proportional_memory_kib(int proc, pid_t proc_id) {
+    const std::string text =
+        "\n" + read_small(proc, std::to_string(proc_id) + "/smaps_rollup", 4096);
+    const std::string_view anonymous = field(text, "\nPss_Anon:");
+    if (anonymous.empty()) {
+        return std::nullopt;
+    }
+    return static_cast<std::uint64_t>(number(anonymous)) +
+           static_cast<std::uint64_t>(number(field(text, "\nPss_Shmem:")));
 }
 
 pid_t parent_of(int proc, pid_t thread) {

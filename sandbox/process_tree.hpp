@@ -2,6 +2,8 @@
 // the container's, where the scope's pids are found in the NSpid lines.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +15,10 @@ struct TreeProcess {
     pid_t pid = 0;      // in the scope's namespace
     pid_t proc_id = 0;  // the name of its directory in /proc
     bool zombie = false;
+    bool suspended = false;  // waits in the kernel, as for a child of vfork
+    // Private and shared memory that is in use, file contents left out. 0 for a child that runs in
+    // its suspended parent's memory.
+    std::uint64_t memory_kib = 0;
 };
 
 class ProcessTree {
@@ -30,11 +36,16 @@ class ProcessTree {
         TreeProcess process;
         pid_t parent = 0;  // as in /proc
     };
+    void count_shared_once();
     void add_children(pid_t proc_id, std::vector<TreeProcess>& out) const;
 
     std::vector<Entry> entries_;
     pid_t init_ = 0;  // the init's directory name in /proc
 };
+
+// What memory_kib would be if memory used by n processes counted a nth for each: exact and slow.
+// Absent when the kernel does not tell.
+[[nodiscard]] std::optional<std::uint64_t> proportional_memory_kib(int proc, pid_t proc_id);
 
 // The parent of a process or thread of the scope, which is 0 for one that is gone, and where /proc
 // is not of the scope's pid namespace.

@@ -43,6 +43,7 @@ enum class Tag : std::uint32_t {
     ended,        // value: wait status, flag: nothing else of the command's tree is left, cpu_ms
     emptied,      // nothing of the command's tree is left
     processes,    // text: (pid ' ' command '\0')*
+    oom,          // killed for memory; value: KiB of the command, flag: KiB of the scope
     violation,  // value: number of a refused call, flag: its telling argument; id 0: of no command
 };
 

@@ -43,6 +43,7 @@ class ScopeTable final : public Sandbox, public std::enable_shared_from_this<Sco
     base::Task<void> release(ScopeKey key) override;
     base::Task<void> close() override;
     [[nodiscard]] std::size_t size() const override { return entries_.size(); }
+    [[nodiscard]] const SandboxCounters& counters() const override { return *counters_; }
     [[nodiscard]] std::string backend() const override { return io_->name(); }
 
     void sweep_later();
@@ -65,6 +66,7 @@ class ScopeTable final : public Sandbox, public std::enable_shared_from_this<Sco
     SandboxOptions options_;
     const base::Log& log_;
     std::shared_ptr<ChildIo> io_;
+    std::shared_ptr<SandboxCounters> counters_ = std::make_shared<SandboxCounters>();
     Launcher launcher_;
     std::map<ScopeKey, EntryPtr> entries_;
     asio::steady_timer sweep_timer_;
@@ -86,8 +88,9 @@ base::Task<base::Result<std::shared_ptr<LiveScope>>> ScopeTable::make(
         log_.error("scope_setup_failed", {{"message", launched.error().message}});
         co_return std::unexpected(launched.error());
     }
-    auto scope =
-        std::make_shared<LiveScope>(executor_, io_, log_, std::move(*launched), ++generation_);
+    auto scope = std::make_shared<LiveScope>(
+        executor_, io_, counters_, log_, std::move(*launched), ++generation_
+    );
     scope->listen();
     co_return scope;
 }
@@ -249,6 +252,7 @@ class SandboxHandle final : public Sandbox {
     base::Task<void> release(ScopeKey key) override { return table_->release(std::move(key)); }
     base::Task<void> close() override { return table_->close(); }
     [[nodiscard]] std::size_t size() const override { return table_->size(); }
+    [[nodiscard]] const SandboxCounters& counters() const override { return table_->counters(); }
     [[nodiscard]] std::string backend() const override { return table_->backend(); }
 
   private:

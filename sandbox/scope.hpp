@@ -71,6 +71,13 @@ struct SandboxOptions {
     Network expected = Network::none;
 };
 
+// What happened in all scopes since the start.
+struct SandboxCounters {
+    // By system call, once per command that tried it; a bounded number of names.
+    std::map<std::string, std::uint64_t> denied_calls;
+    std::uint64_t oom_kills = 0;  // commands killed for their memory
+};
+
 // All scopes of the appliance. Used on its executor only.
 class Sandbox {
   public:
@@ -83,6 +90,7 @@ class Sandbox {
     virtual base::Task<void> release(ScopeKey key) = 0;
     virtual base::Task<void> close() = 0;  // every scope; call before destruction
     [[nodiscard]] virtual std::size_t size() const = 0;
+    [[nodiscard]] virtual const SandboxCounters& counters() const = 0;
     [[nodiscard]] virtual std::string backend() const = 0;  // "io_uring" or "epoll"
 };
 

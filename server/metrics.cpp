@@ -67,6 +67,20 @@ std::string metrics_text(const Api& api) {
         counts.waiting_children
     );
     text.single("ars_scopes", "gauge", "Sandbox scopes that are alive.", counts.scopes);
+    text.family(
+        "ars_denied_calls_total",
+        "counter",
+        "System calls the sandbox refused, once per command and call."
+    );
+    for (const auto& [call, count] : counts.sandbox.denied_calls) {
+        text.sample(fmt::format("ars_denied_calls_total{{call=\"{}\"}}", call), count);
+    }
+    text.single(
+        "ars_oom_kills_total",
+        "counter",
+        "Commands killed for their memory.",
+        counts.sandbox.oom_kills
+    );
     text.single("ars_http_connections", "gauge", "Open connections.", api.stats.connections);
     text.single(
         "ars_http_connections_refused_total",

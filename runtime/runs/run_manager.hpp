@@ -95,6 +95,7 @@ class RunManager {
         std::size_t running_children = 0;
         std::size_t waiting_children = 0;
         std::size_t scopes = 0;
+        sandbox::SandboxCounters sandbox;
     };
     [[nodiscard]] virtual Counts counts() const = 0;
     [[nodiscard]] virtual bool accepting(

@@ -184,6 +184,7 @@ RunManager::Counts RunService::counts() const {
         supervisor_.children().taken(),
         supervisor_.children().waiting(),
         parts_.sandbox.size(),
+        parts_.sandbox.counters(),
     };
 }
 

@@ -62,7 +62,7 @@ std::string ending(const sandbox::Outcome& outcome, std::int64_t timeout) {
         case OutcomeStatus::cancelled:
             return "[cancelled; its processes were killed]";
         case OutcomeStatus::oom:
-            return fmt::format("[killed: out of memory ({})]", outcome.detail);
+            return fmt::format("[killed: out of memory: {}]", outcome.memory_text());
         case OutcomeStatus::violation:
             return fmt::format("[stopped by the sandbox: {}]", outcome.detail);
         case OutcomeStatus::setup_failed:

@@ -1,0 +1,93 @@
+#include "sandbox/memory_watch.hpp"
+
+#include "sandbox/process_tree.hpp"
+
+#include <algorithm>
+#include <vector>
+
+namespace ars::sandbox {
+
+namespace {
+
+constexpr std::chrono::milliseconds kShortestPause{10};
+constexpr std::chrono::milliseconds kLongestPause{100};
+constexpr int kIdleShare = 10;   // a look may take a tenth of the time, when it is long
+constexpr int kFastGrowth = 16;  // a sixteenth of the limit between two looks is fast
+
+struct Trees {
+    std::vector<std::vector<TreeProcess>> of_slot;
+    std::vector<std::uint64_t> kib;
+    std::uint64_t total = 0;
+};
+
+void add_up(Trees& trees) {
+    trees.total = 0;
+    trees.kib.clear();
+    for (const auto& tree : trees.of_slot) {
+        std::uint64_t sum = 0;
+        for (const TreeProcess& process : tree) {
+            sum += process.memory_kib;
+        }
+        trees.kib.push_back(sum);
+        trees.total += sum;
+    }
+}
+
+Trees read_trees(const std::list<KeeperSlot>& slots, int proc) {
+    const ProcessTree all(proc);
+    Trees trees;
+    for (const KeeperSlot& slot : slots) {
+        trees.of_slot.push_back(all.below(slot.keeper));
+    }
+    add_up(trees);
+    return trees;
+}
+
+// Memory that several processes share counts once. One that can't be read keeps its first figure.
+void take_shares(Trees& trees, int proc) {
+    for (auto& tree : trees.of_slot) {
+        for (TreeProcess& process : tree) {
+            if (const auto share = proportional_memory_kib(proc, process.proc_id)) {
+                process.memory_kib = std::min(process.memory_kib, *share);
+            }
+        }
+    }
+    add_up(trees);
+}
+
+}  // namespace
+
+void MemoryWatch::command_started() {
+    pause_ = kShortestPause;
+    next_ = std::min(next_, Clock::now() + pause_);
+}
+
+int MemoryWatch::wait_ms(const std::list<KeeperSlot>& slots) const {
+    if (limit_kib_ == 0 || slots.empty()) {
+        return -1;
+    }
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(next_ - Clock::now());
+    return static_cast<int>(std::max<std::chrono::milliseconds::rep>(left.count(), 0));
+}
+
+std::optional<MemoryWatch::Excess> MemoryWatch::look(std::list<KeeperSlot>& slots, int proc) {
+    const auto began = Clock::now();
+    Trees trees = read_trees(slots, proc);
+    const bool grows = trees.total > last_kib_ + limit_kib_ / kFastGrowth;
+    last_kib_ = trees.total;
+    if (trees.total > limit_kib_) {
+        take_shares(trees, proc);
+    }
+    pause_ = grows ? kShortestPause : std::min(2 * pause_, kLongestPause);
+    next_ = Clock::now() + std::max<Clock::duration>(pause_, kIdleShare * (Clock::now() - began));
+    if (trees.total <= limit_kib_) {
+        return std::nullopt;
+    }
+    const auto most = std::max_element(trees.kib.begin(), trees.kib.end());
+    const auto slot = std::next(slots.begin(), most - trees.kib.begin());
+    return Excess{
+        &*slot, static_cast<std::uint32_t>(*most), static_cast<std::uint32_t>(trees.total)
+    };
+}
+
+}  // namespace ars::sandbox
