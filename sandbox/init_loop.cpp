@@ -224,7 +224,7 @@ void InitLoop::start(Received received) {
 void InitLoop::reap() {
     for (;;) {
         int status = 0;
-        const pid_t pid = ::waitpid(-1, &status, WNOHANG | __WALL);
+        const pid_t pid = ::waitpid(-1, &status, WNOHANG | WUNTRACED | __WALL);
         if (pid <= 0) {
             return;
         }
@@ -232,7 +232,9 @@ void InitLoop::reap() {
             if (slot->keeper != pid || slot->lost) {
                 continue;
             }
-            if (WIFEXITED(status)) {
+            if (WIFSTOPPED(status)) {
+                ::kill(pid, SIGCONT);  // a tool stopped it, and with it the news of its command
+            } else if (WIFEXITED(status)) {
                 slots_.erase(slot);
             } else {
                 slot->lost = true;
