@@ -82,7 +82,10 @@ TEST_F(MemoryWatching, BackgroundProcessThatGrowsIsKilledAfterItsCommand) {
         "(sleep 1; exec " + path("memory_hog") + " private 700) >/dev/null 2>&1 & echo started"
     );
     EXPECT_EQ(started.out, "started\n");
-    const Outcome later = bench.sh("sleep 3; pgrep -c memory_hog");
+    const Outcome later = bench.sh(
+        "sleep 1.2; for i in $(seq 100); do pgrep memory_hog >/dev/null || break; sleep 0.1; done; "
+        "pgrep -c memory_hog"
+    );
     EXPECT_EQ(later.out, "0\n");
     EXPECT_EQ(bench.sandbox().counters().oom_kills, 1U);
 }
