@@ -243,6 +243,11 @@ base::Task<HostReport> probe_host() {
         auto launched = co_await launcher.launch(probe_spec(), base::Deadline::after(kProbeLimit));
         add_scope(report, launched);
         if (launched) {
+            if (!launched->names_denied_calls) {
+                report.not_promised.emplace_back(
+                    "violations: errno only (no seccomp listener), an outcome can't name the call"
+                );
+            }
             launched->init.kill();
             co_await launched->init.wait_end(base::Deadline::after(kProbeLimit));
         }
@@ -264,7 +269,8 @@ base::Task<HostReport> probe_host() {
         );
     }
     report.not_promised.emplace_back(
-        "memory of tools is not bounded by us: bound the container's memory"
+        "a policy's memory limit is a watch of the tools' processes, 10 times a second: bound the "
+        "container's memory too"
     );
     co_return report;
 }
