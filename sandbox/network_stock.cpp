@@ -38,30 +38,14 @@ base::Result<void> raise_loopback() {
 
 }  // namespace
 
-// Of the network that this process is in: no socket, no connection that waits out its end. Unix
-// sockets are not counted there; they live as long as their processes, which are gone.
+// Of the network that this process is in: no socket of any family, not even one that the kernel
+// still frees, and no TCP connection that waits out its end.
 bool NetworkStock::is_quiet() const {
-    for (const char* path : {"thread-self/net/sockstat", "thread-self/net/sockstat6"}) {
-        const base::Fd file(::openat(proc_.get(), path, O_RDONLY | O_CLOEXEC));
-        const base::Result<std::string> text =
-            file ? base::read_to_end(file.get(), kSockstatBytes) : std::string();
-        if (!text || text->empty()) {
-            return false;
-        }
-        for (std::size_t at = text->find("inuse "); at != std::string::npos;
-             at = text->find("inuse ", at + 1)) {
-            if (text->compare(at, 8, "inuse 0\n") != 0 && text->compare(at, 8, "inuse 0 ") != 0) {
-                return false;
-            }
-        }
-        for (const char* field : {"orphan ", "tw "}) {
-            const std::size_t at = text->find(field);
-            if (at != std::string::npos && text->at(at + std::strlen(field)) != '0') {
-                return false;
-            }
-        }
-    }
-    return true;
+    const base::Fd file(::openat(proc_.get(), "thread-self/net/sockstat", O_RDONLY | O_CLOEXEC));
+    const base::Result<std::string> text =
+        file ? base::read_to_end(file.get(), kSockstatBytes) : std::string();
+    return text && text->starts_with("sockets: used 0\n") &&
+           text->find(" orphan 0 tw 0 ") != std::string::npos;
 }
 
 base::Result<void> NetworkStock::make() {
