@@ -45,7 +45,7 @@ bool NetworkStock::is_quiet() const {
     const base::Result<std::string> text =
         file ? base::read_to_end(file.get(), kSockstatBytes) : std::string();
     return text && text->starts_with("sockets: used 0\n") &&
-           text->find(" orphan 0 tw 0 ") != std::string::npos;
+           text->find(" tw 0 ") != std::string::npos;
 }
 
 base::Result<void> NetworkStock::make() {
