@@ -27,15 +27,15 @@ class ScopeTable final : public Sandbox, public std::enable_shared_from_this<Sco
         asio::any_io_executor executor,
         SandboxOptions options,
         const base::Log& log,
+        Launcher launcher,
         std::shared_ptr<ChildIo> io
     )
         : executor_(executor),
           options_(options),
           log_(log),
           io_(std::move(io)),
-          sweep_timer_(executor) {
-        launcher_.prepare(options_.expected != Network::host);
-    }
+          launcher_(std::move(launcher)),
+          sweep_timer_(executor) {}
 
     base::Task<base::Result<std::shared_ptr<Scope>>> acquire(
         ScopeKey key, std::function<base::Result<ScopeSpec>()> spec
@@ -268,13 +268,16 @@ base::Result<std::unique_ptr<Sandbox>> make_sandbox(
     // reap.
     std::signal(SIGPIPE, SIG_IGN);
     std::signal(SIGCHLD, SIG_DFL);
+    // First of all: the template sets itself up while this process goes on.
+    Launcher launcher;
+    launcher.prepare(options.expected != Network::host);
     auto io = make_child_io(executor, options.backend);
     if (!io) {
         return std::unexpected(io.error());
     }
-    return std::make_unique<SandboxHandle>(
-        std::make_shared<ScopeTable>(std::move(executor), options, log, std::move(*io))
-    );
+    return std::make_unique<SandboxHandle>(std::make_shared<ScopeTable>(
+        std::move(executor), options, log, std::move(launcher), std::move(*io)
+    ));
 }
 
 }  // namespace ars::sandbox
