@@ -183,6 +183,14 @@ std::string describe(const Fault& fault) {
     return fault.remedy.empty() ? out : out + "; " + fault.remedy;
 }
 
+std::string check_variable_name(std::string_view name) {
+    const bool fits =
+        !name.empty() && !(name.front() >= '0' && name.front() <= '9') &&
+        name.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") ==
+            std::string_view::npos;
+    return fits ? "" : "must be the name of an environment variable: letters, digits and \"_\"";
+}
+
 Error faults_error(std::string code, const std::vector<Fault>& faults) {
     Error error{ErrorKind::invalid, std::move(code), {}};
     for (const Fault& fault : faults) {
@@ -348,6 +356,32 @@ std::optional<std::vector<std::string>> texts(
     for (std::size_t i = 0; i < items->size(); ++i) {
         // A faulty item keeps its place, so that later checks report the right index.
         out.push_back(text((*items)[i], item_rule, place.at(i)).value_or(""));
+    }
+    return out;
+}
+
+std::optional<std::map<std::string, std::string>> variables(
+    const json::value& in, const Rule& rule, const FieldPlace& place
+) {
+    constexpr std::int64_t kValueBytes = 32 * 1024;  // far from what the kernel takes of one string
+    const json::object* entries = object(in, place);
+    if (entries == nullptr) {
+        return std::nullopt;
+    }
+    count(entries->size(), rule, place);
+    Rule value_rule;
+    value_rule.max = kValueBytes;
+    value_rule.check = [](std::string_view value) {
+        return std::string(value.find('\0') == std::string_view::npos ? "" : "has a NUL");
+    };
+    std::map<std::string, std::string> out;
+    for (const auto& entry : *entries) {
+        const FieldPlace at = place.at(entry.key());
+        if (std::string wrong = check_variable_name(entry.key()); !wrong.empty()) {
+            at.fault(std::move(wrong));
+        } else if (auto value = text(entry.value(), value_rule, at)) {
+            out[std::string(entry.key())] = std::move(*value);
+        }
     }
     return out;
 }

@@ -75,6 +75,8 @@ struct FieldPlace {
 // "config_json.context.modle: unknown key; did you mean \"model\"?": for places without file and
 // line.
 [[nodiscard]] std::string describe(const Fault& fault);
+// A check for rules: "" for the name of an environment variable, else what is wrong.
+[[nodiscard]] std::string check_variable_name(std::string_view name);
 // All faults as one `invalid` error, one sentence each, for an HTTP body or a tool's arguments.
 [[nodiscard]] Error faults_error(std::string code, const std::vector<Fault>& faults);
 
@@ -92,6 +94,8 @@ duration(const json::value&, const Rule&, const FieldPlace&);
 std::optional<std::int64_t> size(const json::value&, const Rule&, const FieldPlace&);
 std::optional<std::size_t> choice(const json::value&, const Names&, const FieldPlace&);
 std::optional<std::vector<std::string>> texts(const json::value&, const Rule&, const FieldPlace&);
+std::optional<std::map<std::string, std::string>>
+variables(const json::value&, const Rule&, const FieldPlace&);
 const json::object* object(const json::value&, const FieldPlace&);
 const json::array* array(const json::value&, const Rule&, const FieldPlace&);
 void count(std::size_t items, const Rule&, const FieldPlace&);
@@ -309,6 +313,22 @@ class Fields {
             read,
             write
         );
+    }
+
+    template <class M>  // std::map<std::string, std::string>: environment variables
+    Fields&& variables(std::string_view name, M T::* member, Rule rule = {}) && {
+        auto read = [rule](const json::value& in, const FieldPlace& place) {
+            return field_kinds::variables(in, rule, place);
+        };
+        auto write = [](const Value<M>& value) {
+            json::object out;
+            for (const auto& [key, text] : value) {
+                out[key] = text;
+            }
+            return json::value(std::move(out));
+        };
+        auto schema = [] { return field_kinds::map_schema(json::object{{"type", "string"}}); };
+        return add(name, member, rule, schema, read, write);
     }
 
     template <class M>  // json::object, taken as it is

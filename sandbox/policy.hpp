@@ -1,8 +1,9 @@
 // What a scope's processes may do: a value, built in one place (server/policies, from
-// appliance.yaml), compared by class name.
+// appliance.yaml), compared by class name, and checked again where a scope is made of it.
 #pragma once
 
 #include "base/limits.hpp"
+#include "base/result.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -47,5 +48,9 @@ struct Policy {
     std::uint64_t cpu_seconds = 0;                      // RLIMIT_CPU of each process, 0 = no limit
     std::uint64_t tmp_size = 512 * base::limits::kMiB;  // /tmp, and half of it for /dev/shm
 };
+
+// What a scope is made of must not contradict itself, whoever built the policy: no host network
+// without SharedNetwork, no list of hosts that nobody reads. Error "invalid_policy".
+[[nodiscard]] base::Result<void> check_policy(const Policy& policy);
 
 }  // namespace ars::sandbox

@@ -82,6 +82,9 @@ base::Task<base::Result<std::shared_ptr<LiveScope>>> ScopeTable::make(
     if (!wanted) {
         co_return std::unexpected(wanted.error());
     }
+    if (auto sound = check_policy(wanted->policy); !sound) {
+        co_return std::unexpected(sound.error());
+    }
     auto launched =
         co_await launcher_.launch(std::move(*wanted), base::Deadline::after(limits::kScopeSetUp));
     if (!launched) {

@@ -32,7 +32,11 @@ base::Result<std::unique_ptr<App>> App::build(LoadedConfig config, AppOptions op
     app->make_models();
     auto sandbox = sandbox::make_sandbox(
         app->io_.get_executor(),
-        sandbox::SandboxOptions{app->config_.config.sandbox.idle_release, base::limits::kScopes},
+        sandbox::SandboxOptions{
+            app->config_.config.sandbox.idle_release,
+            base::limits::kScopes,
+            app->options_.io.value_or(app->config_.config.sandbox.io)
+        },
         app->log_
     );
     if (!sandbox) {
@@ -88,6 +92,7 @@ void App::make_runs() {
     settings.max_children = config.runs.max_children;
     settings.max_steps = config.runs.max_steps;
     settings.timeout = config.runs.timeout;
+    settings.environment = config_.environment;
     settings.children_outlive_root = config.runs.children_outlive_root;
     runs_ = std::make_unique<runs::RunService>(runs::RunParts{
         io_.get_executor(),
@@ -121,8 +126,21 @@ base::Result<std::shared_ptr<fsmount::Workspace>> App::workspace_of(const std::s
 base::Result<sandbox::ScopeSpec> App::scope_spec(
     const fsmount::Workspace& workspace, const std::string& policy
 ) const {
+    auto wanted = config_.policies.find(policy);
+    if (!wanted) {
+        return std::unexpected(wanted.error());
+    }
+    // A run from before a restart may name what this configuration would refuse.
+    if (wanted->network == sandbox::Network::host && config_.keys.empty()) {
+        return base::fail(
+            base::ErrorKind::invalid,
+            "open_api",
+            "the policy \"" + policy +
+                "\" shares the server's network, and this API demands no key: add api_keys"
+        );
+    }
     sandbox::ScopeSpec spec;
-    spec.policy.name = policy;
+    spec.policy = std::move(*wanted);
     fsmount::PlanOptions plan;
     plan.tmp_size = spec.policy.tmp_size;
     plan.data_dir = options_.data_dir;

@@ -15,6 +15,7 @@
 #include <boost/asio/io_context.hpp>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,7 @@ struct AppOptions {
     std::string users_dir;  // workspaces
     // `ars run --workdir`: everybody's files are this directory, and it is the current one.
     std::shared_ptr<fsmount::Workspace> workspace;
+    std::optional<sandbox::IoBackend> io;  // instead of the configuration's
     base::LogLevel log_level = base::LogLevel::info;
 };
 

@@ -1,7 +1,6 @@
 #include "server/config.hpp"
 
 #include "runtime/tools/builtin.hpp"
-#include "sandbox/policy.hpp"
 #include "server/config_checks.hpp"
 #include "server/config_fields.hpp"
 #include "server/config_files.hpp"
@@ -58,6 +57,8 @@ class Loader {
         check_config(config, root);
         read_provider_keys(config, root);
         out_.keys = read_api_keys(config, root, out_.notes);
+        out_.policies = Policies(config.sandbox.policies);
+        out_.environment = tool_environment(config.sandbox.environment);
         report(document_, faults);
     }
 
@@ -169,7 +170,7 @@ class Loader {
     void read_agents() {
         agents::KnownNames known;
         known.tools = known_tool_names();
-        known.policies = {sandbox::Policy{}.name};
+        known.policies = out_.policies.names();
         for (const auto& [name, provider] : out_.config.models.providers) {
             known.providers.push_back(name);
         }
@@ -179,6 +180,7 @@ class Loader {
                 lines_.push_back(file.error().message);
                 continue;
             }
+            check_agent_policy(file->agent, file->faults);
             report(file->document, file->faults);
             if (!file->faults.empty()) {
                 broken_slugs_.push_back(file->agent.slug);
@@ -190,6 +192,13 @@ class Loader {
             }
         }
         out_.agent_files = agents_.size();
+    }
+
+    void check_agent_policy(const agents::Agent& agent, std::vector<base::Fault>& faults) const {
+        const auto policy = out_.policies.find(agent.context.policy);
+        if (policy && policy->network == sandbox::Network::host && out_.config.api_keys.empty()) {
+            fault_open_api(FieldPlace{"/config_json/context/policy", faults, {}});
+        }
     }
 
     // A list that names a missing or unfit agent is dropped silently at run time; in a file it is a

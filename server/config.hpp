@@ -7,6 +7,8 @@
 #include "runtime/agents/agent_table.hpp"
 #include "runtime/models/scripted_script.hpp"
 #include "server/auth.hpp"
+#include "server/policies.hpp"
+#include "server/sandbox_config.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -20,7 +22,6 @@
 namespace ars::server {
 
 enum class ProviderType : std::uint8_t { openai, scripted };
-enum class SandboxTier : std::uint8_t { namespaces, landlock };
 
 struct ProviderConfig {
     ProviderType type = ProviderType::openai;
@@ -62,12 +63,6 @@ struct ApiKeyConfig {
     std::optional<std::string> sha256;
     std::optional<std::string> expires;  // "2027-01-31" or "2027-01-31T12:00:00Z"
 };
-struct SandboxConfig {
-    SandboxTier require = SandboxTier::namespaces;
-    bool require_fresh_proc = false;
-    std::chrono::milliseconds idle_release = base::limits::kScopeIdleRelease;
-    agents::ApprovalMode tool_approval_mode = agents::ApprovalMode::ask;
-};
 struct RunsConfig {
     std::uint32_t max_concurrent = base::limits::kMaxConcurrentRuns;
     std::uint32_t max_children = base::limits::kMaxChildRuns;
@@ -98,6 +93,9 @@ struct LoadedConfig {
     Config config;
     agents::AgentTable agents;
     std::size_t agent_files = 0;
+    Policies policies;
+    // Of every command, agents' own variables apart.
+    std::map<std::string, std::string> environment;
     std::vector<ApiKey> keys;  // as sha256; the keys themselves are forgotten
     // What no tool may see: this file and the files with keys.
     std::vector<std::string> secret_files;

@@ -230,6 +230,7 @@ void check_config(const Config& config, const FieldPlace& root) {
     check_users(config, root.at("users"));
     check_api_keys(config, root.at("api_keys"));
     check_directories(config, root);
+    check_sandbox(config, root.at("sandbox"));
 }
 
 std::vector<ApiKey> read_api_keys(

@@ -18,12 +18,11 @@ std::string check_provider_name(std::string_view name) {
     return fits ? "" : "a provider's name is made of lower-case letters, digits, \"_\" and \"-\"";
 }
 
+// Somebody who writes the key itself here must not read it back in the fault.
 std::string check_variable(std::string_view name) {
-    const bool fits =
-        !name.empty() && !(name.front() >= '0' && name.front() <= '9') &&
-        name.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") ==
-            std::string_view::npos;
-    return fits ? "" : "must be the name of an environment variable, not a key";
+    return base::check_variable_name(name).empty()
+               ? ""
+               : "must be the name of an environment variable, not a key";
 }
 
 std::string check_sha256(std::string_view text) {
@@ -194,35 +193,6 @@ const Fields<ApiKeyConfig>& api_key_fields() {
             )
             .text(
                 "expires", &ApiKeyConfig::expires, {.min = 1, .doc = "Refused from then on (UTC)."}
-            );
-    return fields;
-}
-
-const Fields<SandboxConfig>& sandbox_fields() {
-    static const Fields<SandboxConfig> fields =
-        Fields<SandboxConfig>{}
-            .choice(
-                "require",
-                &SandboxConfig::require,
-                {{"namespaces", SandboxTier::namespaces}, {"landlock", SandboxTier::landlock}},
-                {.doc = "The least tier with which the server starts."}
-            )
-            .boolean(
-                "require_fresh_proc",
-                &SandboxConfig::require_fresh_proc,
-                {.doc = "Refuse to start where a scope can't have its own /proc."}
-            )
-            .duration(
-                "idle_release",
-                &SandboxConfig::idle_release,
-                {.min = kSecond, .max = 30 * kDay, .doc = "An unused scope is released after this."}
-            )
-            .choice(
-                "tool_approval_mode",
-                &SandboxConfig::tool_approval_mode,
-                {{"default", agents::ApprovalMode::ask},
-                 {"always_trust", agents::ApprovalMode::always_trust}},
-                {.doc = "For agents that don't say: a person approves, or nobody needs to."}
             );
     return fields;
 }

@@ -6,6 +6,7 @@
 #include <boost/json/object.hpp>
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -58,6 +59,7 @@ struct AgentContext {
     std::optional<std::vector<std::string>> subagents;
     std::uint32_t max_execution_steps = base::limits::kMaxSteps;
     std::string policy = "default";
+    std::map<std::string, std::string> env;  // of its commands, over the appliance's
     // Validated and kept with the agent. Nothing acts on them while there is no context compaction.
     std::uint32_t summary_threshold = 100;  // K tokens of 1024
     std::uint32_t summary_keep_messages = 10;

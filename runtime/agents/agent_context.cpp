@@ -15,6 +15,7 @@ constexpr std::int64_t kPromptBytes = 256 * limits::kKiB;
 constexpr std::int64_t kListEntries = 512;
 constexpr std::int64_t kStepsMax = 10'000;
 constexpr std::int64_t kRetriesMax = 10;
+constexpr std::int64_t kVariables = 128;
 
 std::string check_entry(std::string_view text) {
     return base::trim(text).empty() ? "must not be blank" : "";
@@ -89,6 +90,11 @@ const base::Fields<AgentContext>& agent_context_fields() {
                 "policy",
                 &AgentContext::policy,
                 {.min = 1, .doc = "The sandbox policy of its tools."}
+            )
+            .variables(
+                "env",
+                &AgentContext::env,
+                {.max = kVariables, .doc = "Environment variables of its commands. No secrets."}
             )
             .integer(
                 "summary_threshold",

@@ -12,6 +12,7 @@
 #include "sandbox/scope.hpp"
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -26,6 +27,8 @@ struct RunSettings {
     std::uint32_t max_steps = base::limits::kMaxSteps;  // no run gets more, whatever its agent says
     base::milliseconds timeout = base::limits::kRunTimeLimit;
     bool children_outlive_root = false;
+    // Of every command; an agent's own variables come over it.
+    std::map<std::string, std::string> environment = sandbox::default_environment();
 };
 
 struct RunParts {

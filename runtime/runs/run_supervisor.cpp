@@ -184,8 +184,18 @@ base::Result<void> RunSupervisor::equip(LiveRun& run) {
     auto spec = [this, shared, policy = run.context.policy] {
         return parts_.scope_spec(*shared, policy);
     };
+    std::map<std::string, std::string> variables = parts_.settings.environment;
+    for (const auto& [name, value] : run.context.env) {
+        variables[name] = value;
+    }
     run.environment = std::make_shared<tools::Environment>(
-        shared, thread.workdir_path, parts_.sandbox, key, std::move(spec), parts_.offload
+        shared,
+        thread.workdir_path,
+        parts_.sandbox,
+        key,
+        std::move(spec),
+        parts_.offload,
+        std::move(variables)
     );
     return {};
 }

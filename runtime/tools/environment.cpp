@@ -54,14 +54,16 @@ Environment::Environment(
     sandbox::Sandbox& sandbox,
     sandbox::ScopeKey key,
     std::function<base::Result<sandbox::ScopeSpec>()> spec,
-    base::Offload& offload
+    base::Offload& offload,
+    std::map<std::string, std::string> variables
 )
     : workspace_(std::move(workspace)),
       cwd_(fsmount::guest_workdir(workdir_path)),
       sandbox_(sandbox),
       key_(std::move(key)),
       spec_(std::move(spec)),
-      offload_(offload) {}
+      offload_(offload),
+      variables_(std::move(variables)) {}
 
 base::Task<base::Result<std::shared_ptr<sandbox::Scope>>> Environment::scope() {
     co_return co_await sandbox_.acquire(key_, spec_);

@@ -10,6 +10,7 @@
 #include "sandbox/scope.hpp"
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -23,7 +24,8 @@ class Environment {
         sandbox::Sandbox& sandbox,
         sandbox::ScopeKey key,
         std::function<base::Result<sandbox::ScopeSpec>()> spec,
-        base::Offload& offload
+        base::Offload& offload,
+        std::map<std::string, std::string> variables = sandbox::default_environment()
     );
 
     [[nodiscard]] const std::shared_ptr<fsmount::Workspace>& workspace() const {
@@ -31,6 +33,8 @@ class Environment {
     }
     // "/home/gem/user-data/projects/<uuid>"
     [[nodiscard]] const std::string& cwd() const { return cwd_; }
+    // The whole environment of each command.
+    [[nodiscard]] const std::map<std::string, std::string>& variables() const { return variables_; }
     [[nodiscard]] base::Offload& offload() const { return offload_; }
     // The file tools' door to the workspace; relative paths start at cwd().
     [[nodiscard]] fsmount::Paths paths() const { return fsmount::Paths(workspace_, cwd_); }
@@ -58,6 +62,7 @@ class Environment {
     sandbox::ScopeKey key_;
     std::function<base::Result<sandbox::ScopeSpec>()> spec_;
     base::Offload& offload_;
+    std::map<std::string, std::string> variables_;
     std::uint64_t generation_ = 0;  // of the last scope used; 0 = none yet
 };
 

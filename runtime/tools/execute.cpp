@@ -163,7 +163,7 @@ class ExecuteTool final : public Tool {
     static sandbox::Command command_of(const Arguments& arguments, const ToolContext& context) {
         sandbox::Command command;
         command.argv = {shell(), "-c", arguments.command};
-        command.environment = sandbox::default_environment();
+        command.environment = context.environment->variables();
         command.cwd = context.environment->cwd();
         command.timeout = std::chrono::seconds(arguments.timeout);
         // Room for the lines that we add, so that the answer is never cut twice.

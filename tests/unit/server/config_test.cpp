@@ -94,7 +94,7 @@ TEST_F(ConfigTest, EveryKeyHasADefaultButTheModelAndOneProvider) {
     EXPECT_EQ(config.server.listen, "127.0.0.1:5050");
     EXPECT_EQ(config.data_dir, "/var/lib/ars");
     EXPECT_EQ(config.mounts.users, "/var/lib/ars/users");
-    EXPECT_EQ(config.sandbox.require, SandboxTier::namespaces);
+    EXPECT_EQ(config.sandbox.require, sandbox::Tier::namespaces);
     EXPECT_EQ(config.sandbox.tool_approval_mode, agents::ApprovalMode::ask);
     EXPECT_EQ(config.sandbox.idle_release, 10min);
     EXPECT_EQ(config.runs.max_concurrent, 256U);
@@ -139,7 +139,7 @@ store:    {max_size: 1GiB}
     EXPECT_EQ(config.models.providers.at("main").idle_timeout, 3s);
     ASSERT_NE(config.models.providers.at("demo").script_book, nullptr);
     EXPECT_EQ(config.models.providers.at("demo").script_book->scripts().size(), 1U);
-    EXPECT_EQ(config.sandbox.require, SandboxTier::landlock);
+    EXPECT_EQ(config.sandbox.require, sandbox::Tier::landlock);
     EXPECT_TRUE(config.runs.children_outlive_root);
     EXPECT_EQ(config.runs.timeout, 2h);
     EXPECT_EQ(config.store.max_size, std::uint64_t{1} << 30U);

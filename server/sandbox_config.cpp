@@ -1,0 +1,258 @@
+#include "server/sandbox_config.hpp"
+
+#include "server/config.hpp"
+#include "server/config_files.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace ars::server {
+
+namespace {
+
+using base::FieldPlace;
+using base::Fields;
+
+constexpr std::int64_t kSecond = 1000;
+constexpr std::int64_t kDay = 24 * 3600 * kSecond;
+constexpr std::int64_t kKiB = base::limits::kKiB;
+constexpr std::int64_t kMiB = base::limits::kMiB;
+constexpr std::int64_t kVariables = 128;
+constexpr std::int64_t kPolicies = 64;
+constexpr std::int64_t kAllowedHosts = 1000;
+// A value that is shorter occurs by chance.
+constexpr std::size_t kLeastSecretBytes = 8;
+
+std::string check_policy_name(std::string_view name) {
+    const bool fits =
+        !name.empty() && name.size() <= 64 &&
+        name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_-") == std::string_view::npos;
+    return fits ? "" : "a policy's name is made of lower-case letters, digits, \"_\" and \"-\"";
+}
+
+Fields<PolicyConfig> permission_fields() {
+    return Fields<PolicyConfig>{}
+        .choice(
+            "network",
+            &PolicyConfig::network,
+            {{"none", sandbox::Network::none},
+             {"allowlist", sandbox::Network::allowlist},
+             {"host", sandbox::Network::host}},
+            {.doc = "Loopback only; allowed_hosts through a proxy; or the server's own network."}
+        )
+        .texts(
+            "allowed_hosts",
+            &PolicyConfig::allowed_hosts,
+            {.max = kAllowedHosts, .doc = "allowlist: names that may be reached; [] allows none."}
+        )
+        .boolean(
+            "ptrace", &PolicyConfig::ptrace, {.doc = "Whether debuggers work, within the scope."}
+        );
+}
+
+const Fields<PolicyConfig>& policy_fields() {
+    static const Fields<PolicyConfig> fields =
+        permission_fields()
+            .integer(
+                "processes",
+                &PolicyConfig::processes,
+                {.min = 8, .max = 100'000, .doc = "Processes and threads of a scope."}
+            )
+            .size(
+                "memory",
+                &PolicyConfig::memory,
+                {.min = 16 * kMiB, .doc = "Of a scope's processes together; absent: no limit."}
+            )
+            .size(
+                "file_size",
+                &PolicyConfig::file_size,
+                {.min = 4 * kKiB, .doc = "The largest file a process may write."}
+            )
+            .integer(
+                "open_files",
+                &PolicyConfig::open_files,
+                {.min = 32, .max = 1 << 20, .doc = "Open files of a process."}
+            )
+            .duration(
+                "cpu",
+                &PolicyConfig::cpu,
+                {.min = kSecond, .max = 30 * kDay, .doc = "CPU time of a process; absent: no limit."
+                }
+            )
+            .size(
+                "tmp_size",
+                &PolicyConfig::tmp_size,
+                {.min = kMiB, .doc = "Of /tmp, and half of it for /dev/shm."}
+            );
+    return fields;
+}
+
+const Fields<ToolVariables>& variable_fields() {
+    static const Fields<ToolVariables> fields =
+        Fields<ToolVariables>{}
+            .texts(
+                "pass",
+                &ToolVariables::pass,
+                {.max = kVariables,
+                 .check = base::check_variable_name,
+                 .doc = "Variables of the server that tools see too, by name."}
+            )
+            .variables(
+                "set",
+                &ToolVariables::set,
+                {.max = kVariables, .doc = "Variables with their values, over `pass`."}
+            );
+    return fields;
+}
+
+// A variable that holds a key of ours, and what of the configuration says so.
+struct Secret {
+    std::string variable;
+    std::string used_by;
+    std::string value;
+};
+
+std::vector<Secret> secrets_of(const Config& config) {
+    std::vector<Secret> secrets;
+    const auto add = [&secrets](const std::string& variable, std::string used_by) {
+        secrets.push_back(
+            {variable, std::move(used_by), environment_variable(variable).value_or("")}
+        );
+    };
+    add("OPENAI_API_KEY", "clients of model providers");
+    for (const auto& [name, provider] : config.models.providers) {
+        if (!provider.api_key_env.empty()) {
+            add(provider.api_key_env, "models.providers." + name);
+        }
+    }
+    for (const ApiKeyConfig& key : config.api_keys) {
+        if (key.key_env) {
+            add(*key.key_env, "the API key \"" + key.name + "\"");
+        }
+    }
+    return secrets;
+}
+
+void check_variables(const Config& config, const FieldPlace& place) {
+    const ToolVariables& variables = config.sandbox.environment;
+    for (const Secret& secret : secrets_of(config)) {
+        for (std::size_t i = 0; i < variables.pass.size(); ++i) {
+            if (variables.pass[i] == secret.variable) {
+                place.at("pass").at(i).fault(
+                    fmt::format("{} holds a key of {}", secret.variable, secret.used_by),
+                    "no tool may see it: remove the name"
+                );
+            }
+        }
+        for (const auto& [name, value] : variables.set) {
+            if (secret.value.size() >= kLeastSecretBytes &&
+                value.find(secret.value) != std::string::npos) {
+                place.at("set").at(name).fault(
+                    fmt::format("contains the key of {}", secret.used_by),
+                    "no tool may see it: remove the variable"
+                );
+            }
+        }
+    }
+}
+
+void check_network(const PolicyConfig& policy, const Config& config, const FieldPlace& place) {
+    const bool listed = policy.network == sandbox::Network::allowlist;
+    if (listed && !policy.allowed_hosts) {
+        place.at("allowed_hosts")
+            .fault("is missing", "name the hosts, or write allowed_hosts: [] to allow none");
+    }
+    if (!listed && policy.allowed_hosts) {
+        place.at("allowed_hosts")
+            .fault(
+                "means nothing without an allow-list", "write network: allowlist, or remove the key"
+            );
+    }
+    if (listed && config.sandbox.require == sandbox::Tier::landlock) {
+        place.at("network").fault(
+            "the landlock tier has no allow-list: tools have no network of their own there",
+            "write sandbox.require: namespaces, or network: none or host"
+        );
+    }
+    if (policy.network == sandbox::Network::host && config.api_keys.empty()) {
+        fault_open_api(place.at("network"));
+    }
+}
+
+}  // namespace
+
+const Fields<SandboxConfig>& sandbox_fields() {
+    static const Fields<SandboxConfig> fields =
+        Fields<SandboxConfig>{}
+            .choice(
+                "require",
+                &SandboxConfig::require,
+                {{"namespaces", sandbox::Tier::namespaces}, {"landlock", sandbox::Tier::landlock}},
+                {.doc = "The least tier with which the server starts."}
+            )
+            .boolean(
+                "require_fresh_proc",
+                &SandboxConfig::require_fresh_proc,
+                {.doc = "Refuse to start where a scope can't have its own /proc."}
+            )
+            .duration(
+                "idle_release",
+                &SandboxConfig::idle_release,
+                {.min = kSecond, .max = 30 * kDay, .doc = "An unused scope is released after this."}
+            )
+            .choice(
+                "tool_approval_mode",
+                &SandboxConfig::tool_approval_mode,
+                {{"default", agents::ApprovalMode::ask},
+                 {"always_trust", agents::ApprovalMode::always_trust}},
+                {.doc = "For agents that don't say: a person approves, or nobody needs to."}
+            )
+            .choice(
+                "io",
+                &SandboxConfig::io,
+                {{"auto", sandbox::IoBackend::automatic},
+                 {"io_uring", sandbox::IoBackend::io_uring},
+                 {"epoll", sandbox::IoBackend::epoll}},
+                {.doc = "How tools' pipes are read; auto takes io_uring where it works."}
+            )
+            .map(
+                "policies",
+                &SandboxConfig::policies,
+                policy_fields(),
+                {.max = kPolicies,
+                 .check = check_policy_name,
+                 .doc = "What tools may do, by name; a built-in name takes its place."}
+            )
+            .object("environment", &SandboxConfig::environment, variable_fields());
+    return fields;
+}
+
+void fault_open_api(const FieldPlace& place) {
+    place.fault(
+        "tools with the server's network could call this API, which demands no key",
+        "add api_keys, or choose a policy with network: none or allowlist"
+    );
+}
+
+void check_sandbox(const Config& config, const FieldPlace& place) {
+    for (const auto& [name, policy] : config.sandbox.policies) {
+        check_network(policy, config, place.at("policies").at(name));
+    }
+    check_variables(config, place.at("environment"));
+}
+
+std::map<std::string, std::string> tool_environment(const ToolVariables& variables) {
+    auto environment = sandbox::default_environment();
+    for (const std::string& name : variables.pass) {
+        if (auto value = environment_variable(name)) {
+            environment[name] = std::move(*value);
+        }
+    }
+    for (const auto& [name, value] : variables.set) {
+        environment[name] = value;
+    }
+    return environment;
+}
+
+}  // namespace ars::server
