@@ -9,6 +9,7 @@
 #include "server/exec_batch.hpp"
 #include "server/exec_workspace.hpp"
 #include "server/options.hpp"
+#include "server/tool_settings.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
@@ -36,7 +37,7 @@ constexpr int kSetupFailed = 125;
 struct Session {
     const ExecOptions& options;
     std::shared_ptr<fsmount::Workspace> workspace;
-    sandbox::Policy policy;
+    ToolSettings settings;
     std::unique_ptr<sandbox::Sandbox> sandbox;
     LineReader lines{STDIN_FILENO};
     bool interrupted = false;
@@ -46,23 +47,6 @@ struct Session {
 int fail_setup(const std::string& message) {
     std::fprintf(stderr, "ars exec: %s\n", message.c_str());
     return kSetupFailed;
-}
-
-base::Result<sandbox::Policy> policy_named(const std::string& name) {
-    sandbox::Policy policy;
-    policy.name = name;
-    if (name == "host") {
-        policy.network = sandbox::Network::host;
-        policy.shared_network = sandbox::SharedNetwork();
-    } else if (name != "default") {
-        return base::fail(
-            base::ErrorKind::invalid,
-            "unknown_policy",
-            "unknown policy \"" + name +
-                "\"; there are: default, host (shares this machine's network)"
-        );
-    }
-    return policy;
 }
 
 sandbox::Outcome failed_outcome(const std::string& detail) {
@@ -78,15 +62,15 @@ void print_json(const sandbox::Outcome& outcome) {
 
 base::Task<base::Result<std::shared_ptr<sandbox::Scope>>> acquire_scope(Session& session) {
     auto spec = [&session]() -> base::Result<sandbox::ScopeSpec> {
-        fsmount::PlanOptions plan;
-        plan.tmp_size = session.policy.tmp_size;
-        auto mounts = fsmount::make_mount_plan(*session.workspace, plan);
+        auto mounts = fsmount::make_mount_plan(*session.workspace, session.settings.plan);
         if (!mounts) {
             return std::unexpected(mounts.error());
         }
-        return sandbox::ScopeSpec{session.policy, std::move(*mounts), "ars"};
+        return sandbox::ScopeSpec{session.settings.policy, std::move(*mounts), "ars"};
     };
-    co_return co_await session.sandbox->acquire({"exec", "exec", session.policy.name}, spec);
+    co_return co_await session.sandbox->acquire(
+        {"exec", "exec", session.settings.policy.name}, spec
+    );
 }
 
 base::Task<sandbox::Outcome> run_command(Session& session, sandbox::Command command) {
@@ -117,7 +101,9 @@ void explain(const sandbox::Outcome& outcome, base::milliseconds timeout) {
 }
 
 base::Task<void> exec_one(Session& session) {
-    sandbox::Command command = exec_command(session.options.command, session.options.timeout);
+    sandbox::Command command = exec_command(
+        session.options.command, session.options.timeout, session.settings.environment
+    );
     if (!session.options.json) {
         // A reader that went away ends nothing: the command's exit code still counts.
         command.on_output = [](int stream, std::string_view bytes) {
@@ -158,7 +144,9 @@ base::Task<void> exec_lines(Session& session, base::Offload& offload) {
         auto command =
             line.too_long
                 ? base::fail(base::ErrorKind::too_large, "bad_batch_line", "line too long")
-                : parse_batch_line(line.text, session.options.timeout);
+                : parse_batch_line(
+                      line.text, session.options.timeout, session.settings.environment
+                  );
         if (!command) {
             print_json(failed_outcome(command.error().message));
             continue;
@@ -211,10 +199,11 @@ void drive(Session& session, asio::io_context& io) {
 }  // namespace
 
 int command_exec(const ExecOptions& options) {
-    auto policy = policy_named(options.policy);
-    if (!policy) {
-        std::fprintf(stderr, "ars exec: %s\n", policy.error().message.c_str());
-        return kExitUsage;
+    ToolSettings settings;
+    if (const int code =
+            load_tool_settings("ars exec", options.config, options.policy, options.io, settings);
+        code != 0) {
+        return code;
     }
     std::unique_ptr<TemporaryWorkspace> temporary;
     std::string directory = options.workspace;
@@ -235,14 +224,14 @@ int command_exec(const ExecOptions& options) {
     }
     const base::Log log(STDERR_FILENO, base::LogLevel::off);
     asio::io_context io(1);
-    auto sandbox = sandbox::make_sandbox(io.get_executor(), {.expected = policy->network}, log);
+    auto sandbox = sandbox::make_sandbox(io.get_executor(), settings.sandbox, log);
     if (!sandbox) {
         return fail_setup(sandbox.error().message);
     }
     Session session{
         .options = options,
         .workspace = *workspace,
-        .policy = *policy,
+        .settings = std::move(settings),
         .sandbox = std::move(*sandbox)
     };
     drive(session, io);

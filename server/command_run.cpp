@@ -155,6 +155,7 @@ base::Task<void> serve_one(Session* session) {
 base::Result<AppOptions> prepare(const RunOptions& options) {
     const std::string state = state_directory();
     AppOptions app;
+    app.io = options.io;
     app.log_level = base::LogLevel::warning;
     app.users_dir = state + "/users";
     app.data_dir = run_directory(state);

@@ -134,6 +134,7 @@ int command_serve(const ServeOptions& options) {
     }
     const std::string data = options.data.empty() ? std::string() : absolute_path(options.data);
     AppOptions app_options;
+    app_options.io = options.io;
     app_options.data_dir = data.empty() ? config.config.data_dir : data;
     app_options.users_dir = data.empty() ? config.config.mounts.users : data + "/users";
     if (auto made = make_directories(app_options.data_dir, app_options.users_dir); !made) {

@@ -12,6 +12,7 @@
 #include "sandbox/scope.hpp"
 #include "server/exec_workspace.hpp"
 #include "server/options.hpp"
+#include "server/tool_settings.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
@@ -110,20 +111,22 @@ base::Task<void> call_tool(
 }
 
 base::Result<tools::ToolResult> run_tool(
-    tools::Tool& tool, json::object arguments, const std::shared_ptr<fsmount::Workspace>& workspace
+    tools::Tool& tool,
+    json::object arguments,
+    const std::shared_ptr<fsmount::Workspace>& workspace,
+    const ToolSettings& settings
 ) {
     asio::io_context io(1);
     const base::Log log(STDERR_FILENO, base::LogLevel::warning);
     base::Offload offload(kOffloadThreads);
-    auto sandbox = sandbox::make_sandbox(io.get_executor(), {}, log);
+    auto sandbox = sandbox::make_sandbox(io.get_executor(), settings.sandbox, log);
     if (!sandbox) {
         return std::unexpected(sandbox.error());
     }
-    const auto spec = [&workspace]() -> base::Result<sandbox::ScopeSpec> {
+    const auto spec = [&workspace, &settings]() -> base::Result<sandbox::ScopeSpec> {
         sandbox::ScopeSpec out;
-        fsmount::PlanOptions options;
-        options.tmp_size = out.policy.tmp_size;
-        auto plan = fsmount::make_mount_plan(*workspace, options);
+        out.policy = settings.policy;
+        auto plan = fsmount::make_mount_plan(*workspace, settings.plan);
         if (!plan) {
             return std::unexpected(plan.error());
         }
@@ -131,7 +134,13 @@ base::Result<tools::ToolResult> run_tool(
         return out;
     };
     tools::Environment environment(
-        workspace, "", **sandbox, {"local", "tool", "default"}, spec, offload
+        workspace,
+        "",
+        **sandbox,
+        {"local", "tool", settings.policy.name},
+        spec,
+        offload,
+        settings.environment
     );
     tools::ToolResult result;
     std::exception_ptr failure;
@@ -179,6 +188,12 @@ int command_tool(const ToolOptions& options) {
     if (!arguments) {
         return complain(kExitUsage, arguments.error().message);
     }
+    ToolSettings settings;
+    if (const int code =
+            load_tool_settings("ars tool", options.config, options.policy, options.io, settings);
+        code != 0) {
+        return code;
+    }
     std::unique_ptr<TemporaryWorkspace> temporary;
     std::string directory = options.workspace;
     if (directory.empty()) {
@@ -197,7 +212,7 @@ int command_tool(const ToolOptions& options) {
     if (auto dropped = sandbox::drop_to_gem(); !dropped) {
         return complain(kExitFailed, dropped.error().message);
     }
-    const auto result = run_tool(*tool, std::move(*arguments), *workspace);
+    const auto result = run_tool(*tool, std::move(*arguments), *workspace, settings);
     if (!result) {
         return complain(kExitFailed, result.error().message);
     }

@@ -60,22 +60,30 @@ bool has_nul(const std::vector<std::string>& argv) {
 
 }  // namespace
 
-sandbox::Command exec_command(std::vector<std::string> argv, base::milliseconds timeout) {
+sandbox::Command exec_command(
+    std::vector<std::string> argv,
+    base::milliseconds timeout,
+    std::map<std::string, std::string> environment
+) {
     sandbox::Command command;
     command.argv = std::move(argv);
-    command.environment = sandbox::default_environment();
+    command.environment = std::move(environment);
     command.cwd = std::string(fsmount::kUserData);
     command.timeout = timeout;
     return command;
 }
 
-base::Result<sandbox::Command> parse_batch_line(std::string_view line, base::milliseconds timeout) {
+base::Result<sandbox::Command> parse_batch_line(
+    std::string_view line,
+    base::milliseconds timeout,
+    const std::map<std::string, std::string>& environment
+) {
     boost::system::error_code error;
     const boost::json::value parsed = boost::json::parse(line, error);
     if (error || !parsed.is_object()) {
         return bad_line("not a JSON object");
     }
-    sandbox::Command command = exec_command({}, timeout);
+    sandbox::Command command = exec_command({}, timeout, environment);
     for (const auto& [key, value] : parsed.get_object()) {
         if (key == "command") {
             auto argv = parse_command(value);

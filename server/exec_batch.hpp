@@ -17,12 +17,16 @@ inline constexpr std::size_t kBatchLineBytes = 32 * base::limits::kMiB;  // stdi
 
 // {"command": "sh text" | [argv], "timeout": "2s", "stdin": "..."}; other keys are errors.
 [[nodiscard]] base::Result<sandbox::Command> parse_batch_line(
-    std::string_view line, base::milliseconds timeout
+    std::string_view line,
+    base::milliseconds timeout,
+    const std::map<std::string, std::string>& environment
 );
 
-// A command in the workspace with the default environment.
+// A command in the workspace.
 [[nodiscard]] sandbox::Command exec_command(
-    std::vector<std::string> argv, base::milliseconds timeout
+    std::vector<std::string> argv,
+    base::milliseconds timeout,
+    std::map<std::string, std::string> environment
 );
 
 // Lines of a descriptor, read blocking: off the I/O thread.

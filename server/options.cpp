@@ -31,6 +31,30 @@ void add_workspace(CLI::App& command, std::string& directory, bool& allow_root, 
     );
 }
 
+void add_io(CLI::App& command, IoOption& io) {
+    const auto read = [&io](const std::string& name) {
+        io = name == "io_uring" ? sandbox::IoBackend::io_uring
+             : name == "epoll"  ? sandbox::IoBackend::epoll
+                                : sandbox::IoBackend::automatic;
+    };
+    command
+        .add_option_function<std::string>(
+            "--io", read, "how output of tools is read: auto, io_uring or epoll"
+        )
+        ->check(CLI::IsMember({"auto", "io_uring", "epoll"}))
+        ->type_name("BACKEND");
+}
+
+void add_policy(CLI::App& command, std::string& policy, std::string& config) {
+    command.add_option(
+        "--policy",
+        policy,
+        "default, debug (ptrace), build (this machine's network), or one of "
+        "--config"
+    );
+    command.add_option("--config", config, "appliance.yaml, for its policies and environment");
+}
+
 // All commands with the values they parse into.
 struct CommandLine {
     CLI::App app{"ARS: agents and their sandboxed tools, in one binary", "ars"};
@@ -51,6 +75,7 @@ struct CommandLine {
         auto* doctor_command =
             app.add_subcommand("doctor", "what this host lets the sandbox do, and how to get more");
         doctor_command->add_flag("--json", doctor.json, "machine-readable");
+        add_io(*doctor_command, doctor.io);
         auto* check_command =
             app.add_subcommand("check", "read a configuration and report every fault in it");
         check_command->add_option("--config", check.config, "appliance.yaml")->required();
@@ -62,6 +87,7 @@ struct CommandLine {
         command->add_option("--config", serve.config, "appliance.yaml")->required();
         command->add_option("--listen", serve.listen, "ADDR:PORT instead of server.listen");
         command->add_option("--data", serve.data, "directory instead of data_dir");
+        add_io(*command, serve.io);
     }
 
     void add_run() {
@@ -74,6 +100,7 @@ struct CommandLine {
             "default: ./configs/appliance.yaml, else /etc/ars/appliance.yaml"
         );
         add_workspace(*command, run.workdir, run.allow_root_owner, "--workdir,--workspace");
+        add_io(*command, run.io);
         command->add_flag("--json", run.json, "print the run's events as JSON lines instead");
     }
 
@@ -82,7 +109,8 @@ struct CommandLine {
         command->add_option("command", exec.command, "after --");
         command->add_option("--timeout", exec_timeout, "time limit, default 30s")
             ->check(duration_validator());
-        command->add_option("--policy", exec.policy, "policy name");
+        add_policy(*command, exec.policy, exec.config);
+        add_io(*command, exec.io);
         command->add_flag("--json", exec.json, "print the outcome instead of the output");
         command->add_flag(
             "--batch", exec.batch, "read commands as JSON lines, print an outcome line for each"
@@ -95,6 +123,8 @@ struct CommandLine {
         command->add_option("name", tool.name, "for example read_file")->required();
         command->add_option("arguments", tool.arguments, "JSON object, or - for standard input")
             ->required();
+        add_policy(*command, tool.policy, tool.config);
+        add_io(*command, tool.io);
         add_workspace(*command, tool.workspace, tool.allow_root_owner, "--workspace");
     }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/deadline.hpp"
+#include "sandbox/scope.hpp"
 
 #include <optional>
 #include <string>
@@ -10,16 +11,21 @@
 
 namespace ars::server {
 
+// --io; absent = as configured, or the best that works.
+using IoOption = std::optional<sandbox::IoBackend>;
+
 struct ServeOptions {
     std::string config;
     std::string listen;  // empty = from the config
     std::string data;    // empty = from the config
+    IoOption io;
 };
 struct RunOptions {
     std::string agent;
     std::string prompt;
     std::string config;   // empty = ./configs/appliance.yaml or /etc/ars/appliance.yaml
     std::string workdir;  // empty = a project directory in the state
+    IoOption io;
     bool json = false;
     bool allow_root_owner = false;
 };
@@ -28,6 +34,8 @@ struct ExecOptions {
     std::string workspace;  // empty = a temporary one
     base::milliseconds timeout{30'000};
     std::string policy = "default";
+    std::string config;  // empty = the built-in policies and defaults
+    IoOption io;
     bool json = false;
     bool batch = false;
     bool allow_root_owner = false;
@@ -36,9 +44,13 @@ struct ToolOptions {
     std::string name;
     std::string arguments;  // JSON object
     std::string workspace;
+    std::string policy = "default";
+    std::string config;  // empty = the built-in policies and defaults
+    IoOption io;
     bool allow_root_owner = false;
 };
 struct DoctorOptions {
+    IoOption io;
     bool json = false;
 };
 struct CheckOptions {

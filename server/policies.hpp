@@ -16,7 +16,8 @@ class Policies {
   public:
     // `default` (loopback only), `debug` (the same with ptrace), `build` (the server's network) and
     // `host`, its older name. An own policy of one of these names takes its place.
-    explicit Policies(const std::map<std::string, PolicyConfig>& own = {});
+    Policies() : Policies(std::map<std::string, PolicyConfig>{}) {}
+    explicit Policies(const std::map<std::string, PolicyConfig>& own);
 
     // Error "unknown_policy" says which there are and which was probably meant.
     [[nodiscard]] base::Result<sandbox::Policy> find(const std::string& name) const;

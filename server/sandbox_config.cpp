@@ -5,8 +5,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 namespace ars::server {
 
 namespace {
@@ -21,8 +19,6 @@ constexpr std::int64_t kMiB = base::limits::kMiB;
 constexpr std::int64_t kVariables = 128;
 constexpr std::int64_t kPolicies = 64;
 constexpr std::int64_t kAllowedHosts = 1000;
-// A value that is shorter occurs by chance.
-constexpr std::size_t kLeastSecretBytes = 8;
 
 std::string check_policy_name(std::string_view name) {
     const bool fits =
@@ -106,53 +102,28 @@ const Fields<ToolVariables>& variable_fields() {
     return fields;
 }
 
-// A variable that holds a key of ours, and what of the configuration says so.
-struct Secret {
-    std::string variable;
-    std::string used_by;
-    std::string value;
-};
-
-std::vector<Secret> secrets_of(const Config& config) {
-    std::vector<Secret> secrets;
-    const auto add = [&secrets](const std::string& variable, std::string used_by) {
-        secrets.push_back(
-            {variable, std::move(used_by), environment_variable(variable).value_or("")}
-        );
-    };
-    add("OPENAI_API_KEY", "clients of model providers");
+// The variables that hold keys of ours, and what of the configuration says so.
+std::map<std::string, std::string> secret_variables(const Config& config) {
+    std::map<std::string, std::string> used_by{{"OPENAI_API_KEY", "a model provider"}};
     for (const auto& [name, provider] : config.models.providers) {
-        if (!provider.api_key_env.empty()) {
-            add(provider.api_key_env, "models.providers." + name);
-        }
+        used_by[provider.api_key_env] = "models.providers." + name;
     }
     for (const ApiKeyConfig& key : config.api_keys) {
-        if (key.key_env) {
-            add(*key.key_env, "the API key \"" + key.name + "\"");
-        }
+        used_by[key.key_env.value_or("")] = "the API key \"" + key.name + "\"";
     }
-    return secrets;
+    return used_by;
 }
 
-void check_variables(const Config& config, const FieldPlace& place) {
-    const ToolVariables& variables = config.sandbox.environment;
-    for (const Secret& secret : secrets_of(config)) {
-        for (std::size_t i = 0; i < variables.pass.size(); ++i) {
-            if (variables.pass[i] == secret.variable) {
-                place.at("pass").at(i).fault(
-                    fmt::format("{} holds a key of {}", secret.variable, secret.used_by),
-                    "no tool may see it: remove the name"
-                );
-            }
-        }
-        for (const auto& [name, value] : variables.set) {
-            if (secret.value.size() >= kLeastSecretBytes &&
-                value.find(secret.value) != std::string::npos) {
-                place.at("set").at(name).fault(
-                    fmt::format("contains the key of {}", secret.used_by),
-                    "no tool may see it: remove the variable"
-                );
-            }
+void check_passed(const Config& config, const FieldPlace& place) {
+    const auto secrets = secret_variables(config);
+    const std::vector<std::string>& names = config.sandbox.environment.pass;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        const auto secret = secrets.find(names[i]);
+        if (!names[i].empty() && secret != secrets.end()) {
+            place.at(i).fault(
+                fmt::format("{} holds the key of {}", names[i], secret->second),
+                "no tool may see it: remove the name"
+            );
         }
     }
 }
@@ -239,7 +210,7 @@ void check_sandbox(const Config& config, const FieldPlace& place) {
     for (const auto& [name, policy] : config.sandbox.policies) {
         check_network(policy, config, place.at("policies").at(name));
     }
-    check_variables(config, place.at("environment"));
+    check_passed(config, place.at("environment").at("pass"));
 }
 
 std::map<std::string, std::string> tool_environment(const ToolVariables& variables) {
