@@ -2,6 +2,8 @@
 // must be answered. That the kernel runs them is shown elsewhere, with real processes.
 #include "sandbox/seccomp_filter.hpp"
 
+#include "tests/unit/sandbox/bpf_interpreter.hpp"
+
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -9,7 +11,6 @@
 #include <map>
 #include <ostream>
 
-#include "bpf_interpreter.hpp"
 #include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/sched.h>

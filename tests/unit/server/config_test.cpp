@@ -3,11 +3,10 @@
 #include "base/clock.hpp"
 #include "base/digest.hpp"
 #include "server/config_files.hpp"
+#include "tests/unit/server/config_fixture.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include "config_fixture.hpp"
 
 namespace ars::server {
 namespace {

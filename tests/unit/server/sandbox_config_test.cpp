@@ -3,11 +3,10 @@
 #include "server/sandbox_config.hpp"
 
 #include "server/config.hpp"
+#include "tests/unit/server/config_fixture.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include "config_fixture.hpp"
 
 namespace ars::server {
 namespace {
