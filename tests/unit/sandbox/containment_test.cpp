@@ -314,6 +314,7 @@ TEST_F(Containment, HostNetworkIsAPolicyOfItsOwn) {
     Bench host;
     host.policy().name = "host";
     host.policy().network = Network::host;
+    host.policy().shared_network = SharedNetwork();
     ASSERT_TRUE(host.acquire());
     const auto links = [](Bench& in) { return in.sh("readlink /proc/self/ns/net").out; };
     char own[64] = {};
