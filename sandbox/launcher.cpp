@@ -3,7 +3,6 @@
 #include "sandbox/init_program.hpp"
 #include "sandbox/init_spec.hpp"
 #include "sandbox/protocol.hpp"
-#include "sandbox/seccomp_filter.hpp"
 
 #include <boost/asio/posix/stream_descriptor.hpp>
 
@@ -331,10 +330,10 @@ base::Result<Launcher::TemplatePtr> Launcher::template_for(const ScopeSpec& spec
 
 void Launcher::drop(const TemplatePtr& broken) { templates_.remove(broken); }
 
-base::Result<std::string> Launcher::filter(bool refuse_set_id) {
-    std::string& built = filters_[refuse_set_id ? 1 : 0];
+base::Result<std::string> Launcher::filter(const FilterOptions& options) {
+    std::string& built = filters_[options];
     if (built.empty()) {
-        auto made = build_seccomp_filter({.refuse_set_id = refuse_set_id});
+        auto made = build_seccomp_filter(options);
         if (!made) {
             return std::unexpected(made.error());
         }
@@ -346,7 +345,9 @@ base::Result<std::string> Launcher::filter(bool refuse_set_id) {
 base::Task<base::Result<LaunchedScope>> Launcher::try_launch(
     const ScopeSpec& scope, base::Deadline deadline
 ) {
-    auto seccomp = filter(scope.mounts.idmapped);
+    FilterOptions refused = filter_options(scope.policy, Tier::namespaces);
+    refused.refuse_set_id = scope.mounts.idmapped;
+    auto seccomp = filter(refused);
     if (!seccomp) {
         co_return std::unexpected(seccomp.error());
     }

@@ -6,10 +6,11 @@
 #include "base/fd.hpp"
 #include "base/result.hpp"
 #include "sandbox/scope.hpp"
+#include "sandbox/seccomp_filter.hpp"
 
-#include <array>
 #include <cstdint>
 #include <list>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -96,13 +97,12 @@ class Launcher {
     [[nodiscard]] base::Result<TemplatePtr> start_template(bool own_network);
     [[nodiscard]] base::Result<TemplatePtr> template_for(const ScopeSpec& spec);
     void drop(const TemplatePtr& broken);
-    [[nodiscard]] base::Result<std::string> filter(bool refuse_set_id);
+    [[nodiscard]] base::Result<std::string> filter(const FilterOptions& options);
 
     base::Fd program_;                  // a sealed memfd, made with the first template
     std::list<TemplatePtr> templates_;  // the latest used first
     std::uint64_t last_id_ = 0;
-    // Without and with refused set-id bits, built when first needed.
-    std::array<std::string, 2> filters_;
+    std::map<FilterOptions, std::string> filters_;  // each built when first needed
 };
 
 // What an operator can do about a failed step; empty when nothing is known.
