@@ -6,10 +6,11 @@
 #include "base/fd.hpp"
 #include "base/result.hpp"
 #include "sandbox/scope.hpp"
+#include "sandbox/seccomp_filter.hpp"
 
-#include <array>
 #include <cstdint>
 #include <list>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -77,6 +78,11 @@ struct LaunchedScope {
     Tier tier = Tier::namespaces;
     // Listening on 127.0.0.1 in the scope's network, when the policy has an allow-list.
     base::Fd proxy_listener;
+    std::string private_tmp;  // of the landlock tier, in the place of /tmp and /home/gem
+
+    // Asks every process of the scope to be gone; the init's end is the proof. Pid 1 of a namespace
+    // takes the rest with it; a supervisor is hung up on, and ends last.
+    void end();
 };
 
 class Launcher {
@@ -92,17 +98,20 @@ class Launcher {
     base::Task<base::Result<LaunchedScope>> try_launch(
         const ScopeSpec& spec, base::Deadline deadline
     );
+    // The landlock tier's: a supervisor of its own, no template.
+    base::Task<base::Result<LaunchedScope>> launch_supervisor(
+        const ScopeSpec& spec, base::Deadline deadline
+    );
     [[nodiscard]] base::Result<int> program();
     [[nodiscard]] base::Result<TemplatePtr> start_template(bool own_network);
     [[nodiscard]] base::Result<TemplatePtr> template_for(const ScopeSpec& spec);
     void drop(const TemplatePtr& broken);
-    [[nodiscard]] base::Result<std::string> filter(bool refuse_set_id);
+    [[nodiscard]] base::Result<std::string> filter(const ScopeSpec& spec);
 
     base::Fd program_;                  // a sealed memfd, made with the first template
     std::list<TemplatePtr> templates_;  // the latest used first
     std::uint64_t last_id_ = 0;
-    // Without and with refused set-id bits, built when first needed.
-    std::array<std::string, 2> filters_;
+    std::map<FilterOptions, std::string> filters_;  // each built when first needed
 };
 
 // What an operator can do about a failed step; empty when nothing is known.

@@ -7,8 +7,8 @@
 #include "sandbox/privileges.hpp"
 #include "sandbox/scope.hpp"
 #include "server/exec_batch.hpp"
-#include "server/exec_workspace.hpp"
 #include "server/options.hpp"
+#include "server/tier_choice.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
@@ -35,6 +35,7 @@ constexpr int kSetupFailed = 125;
 
 struct Session {
     const ExecOptions& options;
+    sandbox::Tier tier = sandbox::Tier::namespaces;
     std::shared_ptr<fsmount::Workspace> workspace;
     sandbox::Policy policy;
     std::unique_ptr<sandbox::Sandbox> sandbox;
@@ -77,16 +78,29 @@ void print_json(const sandbox::Outcome& outcome) {
 }
 
 base::Task<base::Result<std::shared_ptr<sandbox::Scope>>> acquire_scope(Session& session) {
-    auto spec = [&session]() -> base::Result<sandbox::ScopeSpec> {
-        fsmount::PlanOptions plan;
-        plan.tmp_size = session.policy.tmp_size;
-        auto mounts = fsmount::make_mount_plan(*session.workspace, plan);
-        if (!mounts) {
-            return std::unexpected(mounts.error());
-        }
-        return sandbox::ScopeSpec{session.policy, std::move(*mounts), "ars"};
+    auto spec = [&session] {
+        return make_scope_spec(session.policy, session.tier, *session.workspace, {});
     };
-    co_return co_await session.sandbox->acquire({"exec", "exec", session.policy.name}, spec);
+    const sandbox::ScopeKey key{"exec", "exec", session.policy.name};
+    auto scope = co_await session.sandbox->acquire(key, spec);
+    if (scope || scope.error().code != "scope_setup_failed" || session.options.tier ||
+        session.tier == sandbox::Tier::landlock) {
+        co_return scope;
+    }
+    // --tier auto: the second best, from here on. Its workspace is not the one that was opened.
+    auto real = open_workspace(sandbox::Tier::landlock, session.options.workspace, false);
+    if (real) {
+        session.tier = sandbox::Tier::landlock;
+        session.workspace = std::move(real->workspace);
+        auto second = co_await session.sandbox->acquire(key, spec);
+        if (second) {
+            co_return second;
+        }
+        real = std::unexpected(second.error());
+    }
+    base::Error both = scope.error();
+    both.message += ". The landlock tier: " + real.error().message;
+    co_return std::unexpected(std::move(both));
 }
 
 base::Task<sandbox::Outcome> run_command(Session& session, sandbox::Command command) {
@@ -216,32 +230,26 @@ int command_exec(const ExecOptions& options) {
         std::fprintf(stderr, "ars exec: %s\n", policy.error().message.c_str());
         return kExitUsage;
     }
-    std::unique_ptr<TemporaryWorkspace> temporary;
-    std::string directory = options.workspace;
-    if (directory.empty()) {
-        auto made = TemporaryWorkspace::make();
-        if (!made) {
-            return fail_setup(made.error().message);
-        }
-        temporary = std::move(*made);
-        directory = temporary->path();
-    }
-    auto workspace = fsmount::open_external_workspace(directory, options.allow_root_owner);
-    if (!workspace) {
-        return fail_setup(workspace.error().message);
+    const sandbox::Tier tier = options.tier.value_or(sandbox::Tier::namespaces);
+    auto opened = open_workspace(tier, options.workspace, options.allow_root_owner);
+    if (!opened) {
+        return fail_setup(opened.error().message);
     }
     if (auto dropped = sandbox::drop_to_gem(); !dropped) {
         return fail_setup(dropped.error().message);
     }
     const base::Log log(STDERR_FILENO, base::LogLevel::off);
     asio::io_context io(1);
-    auto sandbox = sandbox::make_sandbox(io.get_executor(), {.expected = policy->network}, log);
+    auto sandbox = sandbox::make_sandbox(
+        io.get_executor(), {.expected = policy->network, .expected_tier = tier}, log
+    );
     if (!sandbox) {
         return fail_setup(sandbox.error().message);
     }
     Session session{
         .options = options,
-        .workspace = *workspace,
+        .tier = tier,
+        .workspace = opened->workspace,
         .policy = *policy,
         .sandbox = std::move(*sandbox)
     };

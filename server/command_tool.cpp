@@ -4,14 +4,13 @@
 #include "base/limits.hpp"
 #include "base/log.hpp"
 #include "base/offload.hpp"
-#include "fsmount/mount_plan.hpp"
 #include "runtime/tools/builtin.hpp"
 #include "runtime/tools/environment.hpp"
 #include "runtime/tools/result_cap.hpp"
 #include "sandbox/privileges.hpp"
 #include "sandbox/scope.hpp"
-#include "server/exec_workspace.hpp"
 #include "server/options.hpp"
+#include "server/tier_choice.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
@@ -110,26 +109,19 @@ base::Task<void> call_tool(
 }
 
 base::Result<tools::ToolResult> run_tool(
-    tools::Tool& tool, json::object arguments, const std::shared_ptr<fsmount::Workspace>& workspace
+    tools::Tool& tool,
+    json::object arguments,
+    sandbox::Tier tier,
+    const std::shared_ptr<fsmount::Workspace>& workspace
 ) {
     asio::io_context io(1);
     const base::Log log(STDERR_FILENO, base::LogLevel::warning);
     base::Offload offload(kOffloadThreads);
-    auto sandbox = sandbox::make_sandbox(io.get_executor(), {}, log);
+    auto sandbox = sandbox::make_sandbox(io.get_executor(), {.expected_tier = tier}, log);
     if (!sandbox) {
         return std::unexpected(sandbox.error());
     }
-    const auto spec = [&workspace]() -> base::Result<sandbox::ScopeSpec> {
-        sandbox::ScopeSpec out;
-        fsmount::PlanOptions options;
-        options.tmp_size = out.policy.tmp_size;
-        auto plan = fsmount::make_mount_plan(*workspace, options);
-        if (!plan) {
-            return std::unexpected(plan.error());
-        }
-        out.mounts = std::move(*plan);
-        return out;
-    };
+    const auto spec = [&workspace, tier] { return make_scope_spec({}, tier, *workspace, {}); };
     tools::Environment environment(
         workspace, "", **sandbox, {"local", "tool", "default"}, spec, offload
     );
@@ -179,25 +171,15 @@ int command_tool(const ToolOptions& options) {
     if (!arguments) {
         return complain(kExitUsage, arguments.error().message);
     }
-    std::unique_ptr<TemporaryWorkspace> temporary;
-    std::string directory = options.workspace;
-    if (directory.empty()) {
-        auto made = TemporaryWorkspace::make();
-        if (!made) {
-            return complain(kExitFailed, made.error().message);
-        }
-        temporary = std::move(*made);
-        directory = temporary->path();
-    }
-    // While still root: a foreign owner needs an id-mapped mount.
-    const auto workspace = fsmount::open_external_workspace(directory, options.allow_root_owner);
-    if (!workspace) {
-        return complain(kExitUsage, workspace.error().message);
+    const sandbox::Tier tier = choose_tier(options.tier);
+    const auto opened = open_workspace(tier, options.workspace, options.allow_root_owner);
+    if (!opened) {
+        return complain(kExitUsage, opened.error().message);
     }
     if (auto dropped = sandbox::drop_to_gem(); !dropped) {
         return complain(kExitFailed, dropped.error().message);
     }
-    const auto result = run_tool(*tool, std::move(*arguments), *workspace);
+    const auto result = run_tool(*tool, std::move(*arguments), tier, opened->workspace);
     if (!result) {
         return complain(kExitFailed, result.error().message);
     }

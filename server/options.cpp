@@ -31,6 +31,20 @@ void add_workspace(CLI::App& command, std::string& directory, bool& allow_root, 
     );
 }
 
+void add_tier(CLI::App& command, TierOption& tier) {
+    const auto read = [&tier](const std::string& name) {
+        tier = name == "namespaces" ? TierOption(sandbox::Tier::namespaces)
+               : name == "landlock" ? TierOption(sandbox::Tier::landlock)
+                                    : std::nullopt;
+    };
+    command
+        .add_option_function<std::string>(
+            "--tier", read, "auto (the best that works), namespaces or landlock"
+        )
+        ->check(CLI::IsMember({"auto", "namespaces", "landlock"}))
+        ->type_name("TIER");
+}
+
 // All commands with the values they parse into.
 struct CommandLine {
     CLI::App app{"ARS: agents and their sandboxed tools, in one binary", "ars"};
@@ -51,6 +65,7 @@ struct CommandLine {
         auto* doctor_command =
             app.add_subcommand("doctor", "what this host lets the sandbox do, and how to get more");
         doctor_command->add_flag("--json", doctor.json, "machine-readable");
+        add_tier(*doctor_command, doctor.tier);
         auto* check_command =
             app.add_subcommand("check", "read a configuration and report every fault in it");
         check_command->add_option("--config", check.config, "appliance.yaml")->required();
@@ -74,6 +89,7 @@ struct CommandLine {
             "default: ./configs/appliance.yaml, else /etc/ars/appliance.yaml"
         );
         add_workspace(*command, run.workdir, run.allow_root_owner, "--workdir,--workspace");
+        add_tier(*command, run.tier);
         command->add_flag("--json", run.json, "print the run's events as JSON lines instead");
     }
 
@@ -87,6 +103,7 @@ struct CommandLine {
         command->add_flag(
             "--batch", exec.batch, "read commands as JSON lines, print an outcome line for each"
         );
+        add_tier(*command, exec.tier);
         add_workspace(*command, exec.workspace, exec.allow_root_owner, "--workspace");
     }
 
@@ -95,6 +112,7 @@ struct CommandLine {
         command->add_option("name", tool.name, "for example read_file")->required();
         command->add_option("arguments", tool.arguments, "JSON object, or - for standard input")
             ->required();
+        add_tier(*command, tool.tier);
         add_workspace(*command, tool.workspace, tool.allow_root_owner, "--workspace");
     }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/deadline.hpp"
+#include "sandbox/policy.hpp"
 
 #include <optional>
 #include <string>
@@ -15,11 +16,15 @@ struct ServeOptions {
     std::string listen;  // empty = from the config
     std::string data;    // empty = from the config
 };
+// --tier; absent = auto, the best that works.
+using TierOption = std::optional<sandbox::Tier>;
+
 struct RunOptions {
     std::string agent;
     std::string prompt;
     std::string config;   // empty = ./configs/appliance.yaml or /etc/ars/appliance.yaml
     std::string workdir;  // empty = a project directory in the state
+    TierOption tier;
     bool json = false;
     bool allow_root_owner = false;
 };
@@ -28,6 +33,7 @@ struct ExecOptions {
     std::string workspace;  // empty = a temporary one
     base::milliseconds timeout{30'000};
     std::string policy = "default";
+    TierOption tier;
     bool json = false;
     bool batch = false;
     bool allow_root_owner = false;
@@ -36,9 +42,11 @@ struct ToolOptions {
     std::string name;
     std::string arguments;  // JSON object
     std::string workspace;
+    TierOption tier;
     bool allow_root_owner = false;
 };
 struct DoctorOptions {
+    TierOption tier;
     bool json = false;
 };
 struct CheckOptions {
