@@ -30,6 +30,10 @@ class NeverAsked final : public sandbox::Sandbox {
     base::Task<void> close() override { co_return; }
     [[nodiscard]] std::size_t size() const override { return 0; }
     [[nodiscard]] std::string backend() const override { return "none"; }
+    [[nodiscard]] const sandbox::SandboxCounters& counters() const override { return counters_; }
+
+  private:
+    sandbox::SandboxCounters counters_;
 };
 
 class ToolsTest : public fsmount::WorkspaceTest {
