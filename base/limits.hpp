@@ -54,6 +54,18 @@ inline constexpr auto kScopeIdleRelease = 10min;
 inline constexpr auto kScopeSetUp = 5s;
 inline constexpr std::uint32_t kCommandsPerScope = 128;
 
+// --- the proxy of a policy with allowed_hosts ---------------------------------------------------
+inline constexpr std::size_t kAllowedHosts = 4096;                // entries of one policy
+inline constexpr std::uint32_t kEgressConnectionsPerScope = 128;  // a scope can starve only itself
+inline constexpr std::uint32_t kEgressConnections = 512;  // of all scopes: two descriptors each
+inline constexpr std::size_t kEgressHeadBytes = 16 * kKiB;
+inline constexpr std::size_t kEgressBufferBytes = 64 * kKiB;  // of each direction
+inline constexpr auto kEgressHeadTimeout = 10s;
+inline constexpr auto kEgressConnectTimeout = 10s;  // with the name look-up
+inline constexpr auto kEgressIdleTimeout = 300s;    // no byte in either direction
+inline constexpr auto kEgressLinger = 2s;           // for a client to read the last of an answer
+inline constexpr std::uint32_t kEgressRefusalLines = 20;  // in the log, per scope and minute
+
 // --- HTTP ----------------------------------------------------------------------------------------
 inline constexpr std::size_t kRequestBodyBytes = 4 * kMiB;
 inline constexpr std::size_t kRequestHeadBytes = 16 * kKiB;

@@ -3,6 +3,7 @@
 #include "base/limits.hpp"
 #include "base/text.hpp"
 #include "sandbox/environment.hpp"
+#include "sandbox/proxy_environment.hpp"
 #include "sandbox/violation.hpp"
 
 #include <cerrno>
@@ -65,6 +66,11 @@ void LiveScope::on_violation(const Message& message) {
     if (const auto found = commands_.find(message.id); found != commands_.end()) {
         found->second->on_denied(name);
     }
+}
+
+void LiveScope::serve_proxy(std::unique_ptr<EgressProxy> proxy) {
+    proxy_ = std::move(proxy);
+    proxy_->start();
 }
 
 void LiveScope::on_report(std::string_view bytes) {
@@ -194,6 +200,9 @@ base::Task<base::Result<void>> LiveScope::begin(ProcessPtr process, Command* com
     }
     if (ends->in) {
         fds.push_back(ends->in.get());
+    }
+    if (proxy_) {
+        add_proxy_environment(start.environment);
     }
     std::string text = encode_start(start);
     Message message;
@@ -403,6 +412,9 @@ base::Task<void> LiveScope::end_init() {
         co_return;
     }
     co_await base::shield_from_cancellation();
+    if (proxy_) {
+        co_await proxy_->close();
+    }
     launched_.end();
     if (!co_await launched_.init.wait_end(base::Deadline::after(limits::kKillProof))) {
         log_.error("scope_not_ended", {{"generation", generation_}, {"pid", launched_.init.pid()}});

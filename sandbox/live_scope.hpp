@@ -3,6 +3,7 @@
 
 #include "base/task_group.hpp"
 #include "sandbox/child_io.hpp"
+#include "sandbox/egress_proxy.hpp"
 #include "sandbox/launcher.hpp"
 #include "sandbox/live_process.hpp"
 #include "sandbox/protocol.hpp"
@@ -30,6 +31,8 @@ class LiveScope final : public Scope,
     );
     // Starts listening to the init; once, after construction.
     void listen();
+    // Gives its commands the network of `proxy`; once, before the first command.
+    void serve_proxy(std::unique_ptr<EgressProxy> proxy);
 
     [[nodiscard]] std::uint64_t generation() const override { return generation_; }
     [[nodiscard]] bool alive() const override { return alive_ && !closing_; }
@@ -70,6 +73,7 @@ class LiveScope final : public Scope,
     const base::Log& log_;
     LaunchedScope launched_;
     std::unique_ptr<ChildStream> control_stream_;
+    std::unique_ptr<EgressProxy> proxy_;  // of a policy with allowed_hosts
     std::uint64_t generation_;
     bool alive_ = true;
     bool closing_ = false;

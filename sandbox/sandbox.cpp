@@ -88,16 +88,32 @@ base::Task<base::Result<std::shared_ptr<LiveScope>>> ScopeTable::make(
     if (auto sound = check_policy(wanted->policy); !sound) {
         co_return std::unexpected(sound.error());
     }
+    auto rules = EgressRules::parse(wanted->policy.allowed_hosts);
+    if (!rules) {
+        co_return std::unexpected(rules.error());
+    }
     auto launched =
         co_await launcher_.launch(std::move(*wanted), base::Deadline::after(limits::kScopeSetUp));
     if (!launched) {
         log_.error("scope_setup_failed", {{"message", launched.error().message}});
         co_return std::unexpected(launched.error());
     }
+    base::Fd proxy_listener = std::move(launched->proxy_listener);
     auto scope = std::make_shared<LiveScope>(
         executor_, io_, counters_, log_, std::move(*launched), ++generation_
     );
     scope->listen();
+    if (proxy_listener) {
+        scope->serve_proxy(std::make_unique<EgressProxy>(
+            executor_,
+            std::move(proxy_listener),
+            std::move(*rules),
+            options_.name_servers,
+            generation_,
+            log_,
+            std::shared_ptr<EgressCounts>(counters_, &counters_->egress)
+        ));
+    }
     co_return scope;
 }
 

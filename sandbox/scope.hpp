@@ -73,6 +73,16 @@ struct SandboxOptions {
     // The kind of network that the first scope is expected to want: prepared meanwhile.
     Network expected = Network::none;
     Tier expected_tier = Tier::namespaces;  // the other one prepares nothing
+    // Who is asked for the addresses of allowed hosts: "127.0.0.1:5353,[::1]:53"; empty: those of
+    // /etc/resolv.conf.
+    std::string name_servers;
+};
+
+// Of the proxies of all scopes with `allowed_hosts`.
+struct EgressCounts {
+    std::uint64_t connections = 0;  // ever accepted
+    std::uint64_t refused = 0;      // requests answered with a 4xx
+    std::uint32_t open = 0;
 };
 
 // What happened in all scopes since the start.
@@ -80,6 +90,7 @@ struct SandboxCounters {
     // By system call, once per command that tried it; a bounded number of names.
     std::map<std::string, std::uint64_t> denied_calls;
     std::uint64_t oom_kills = 0;  // commands killed for their memory
+    EgressCounts egress;
 };
 
 // All scopes of the appliance. Used on its executor only.

@@ -31,15 +31,10 @@ base::Result<std::unique_ptr<App>> App::build(LoadedConfig config, AppOptions op
         return std::unexpected(opened.error());
     }
     app->make_models();
-    auto sandbox = sandbox::make_sandbox(
-        app->io_.get_executor(),
-        sandbox::SandboxOptions{
-            app->config_.config.sandbox.idle_release,
-            base::limits::kScopes,
-            app->options_.io.value_or(app->config_.config.sandbox.io)
-        },
-        app->log_
-    );
+    sandbox::SandboxOptions tools;
+    tools.idle_release = app->config_.config.sandbox.idle_release;
+    tools.backend = app->options_.io.value_or(app->config_.config.sandbox.io);
+    auto sandbox = sandbox::make_sandbox(app->io_.get_executor(), tools, app->log_);
     if (!sandbox) {
         return std::unexpected(sandbox.error());
     }

@@ -81,6 +81,18 @@ std::string metrics_text(const Api& api) {
         "Commands killed for their memory.",
         counts.sandbox.oom_kills
     );
+    text.single(
+        "ars_egress_connections_total",
+        "counter",
+        "Connections to the proxies of sandboxes with allowed_hosts.",
+        counts.sandbox.egress.connections
+    );
+    text.single(
+        "ars_egress_refused_total",
+        "counter",
+        "Requests that such a proxy refused.",
+        counts.sandbox.egress.refused
+    );
     text.single("ars_http_connections", "gauge", "Open connections.", api.stats.connections);
     text.single(
         "ars_http_connections_refused_total",

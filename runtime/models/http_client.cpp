@@ -1,9 +1,9 @@
 #include "runtime/models/http_client.hpp"
 
 #include "base/limits.hpp"
+#include "base/resolver.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
-#include "runtime/models/resolver.hpp"
 #include "runtime/models/tls_context.hpp"
 
 #include <boost/asio/ip/tcp.hpp>
@@ -198,7 +198,7 @@ struct HttpClient::Impl {
 
     asio::any_io_executor executor;
     HttpSettings settings;
-    Resolver resolver;
+    base::Resolver resolver;
     std::optional<asio::ssl::context> tls;
     std::vector<ConnectionPtr> idle;  // the newest last
 };

@@ -20,7 +20,7 @@ BEGIN {
     owner["lmdb.h"] = "runtime/store/"
     owner["seccomp.h"] = "sandbox/"
     owner["liburing.h"] = "sandbox/"
-    owner["ares.h"] = "runtime/models/"
+    owner["ares.h"] = "base/resolver.cpp"
     heavy_limit = 5
 }
 

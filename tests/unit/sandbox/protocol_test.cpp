@@ -13,6 +13,7 @@ TEST(Protocol, SpecComesBackAsItWasSent) {
     InitSpec spec;
     spec.hostname = "ars";
     spec.own_network = false;
+    spec.proxy_listener = true;
     spec.processes = 12;
     spec.file_size = 1ULL << 40U;
     spec.open_files = 99;
@@ -33,6 +34,7 @@ TEST(Protocol, SpecComesBackAsItWasSent) {
     EXPECT_EQ(decoded->seccomp, spec.seccomp);
     EXPECT_EQ(decoded->file_size, spec.file_size);
     EXPECT_FALSE(decoded->own_network);
+    EXPECT_TRUE(decoded->proxy_listener);
     ASSERT_EQ(decoded->mounts.size(), 2U);
     EXPECT_EQ(decoded->mounts[0].mode, 01777U);
     EXPECT_FALSE(decoded->mounts[0].fd);

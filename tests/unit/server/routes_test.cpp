@@ -240,6 +240,7 @@ TEST_F(RoutesTest, MetricsAreText) {
     EXPECT_TRUE(response.headers.at("content-type").starts_with("text/plain"));
     EXPECT_NE(response.body.find("ars_http_responses_total{class=\"4xx\"} 1\n"), std::string::npos);
     EXPECT_NE(response.body.find("\nars_http_connections "), std::string::npos);
+    EXPECT_NE(response.body.find("\nars_egress_refused_total 0\n"), std::string::npos);
     EXPECT_EQ(response.body.find("process_resident_memory_bytes 0\n"), std::string::npos);
 }
 

@@ -1,4 +1,4 @@
-#include "runtime/models/resolver.hpp"
+#include "base/resolver.hpp"
 
 #include "base/fd.hpp"
 
@@ -16,22 +16,17 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-namespace ars::models {
+namespace ars::base {
 
 namespace {
 
-namespace asio = base::asio;
 using Endpoints = std::vector<asio::ip::tcp::endpoint>;
 
 constexpr int kQueryTimeoutMs = 2000;
 constexpr int kQueryTries = 3;
 
-std::unexpected<base::Error> dns_failed(
-    base::ErrorKind kind, const std::string& host, const char* why
-) {
-    return base::fail(
-        kind, "dns_failed", "the host name \"" + host + "\" can't be resolved: " + why
-    );
+std::unexpected<Error> dns_failed(ErrorKind kind, const std::string& host, const char* why) {
+    return fail(kind, "dns_failed", "the host name \"" + host + "\" can't be resolved: " + why);
 }
 
 std::optional<Endpoints> without_asking(const std::string& host, std::uint16_t port) {
@@ -87,14 +82,18 @@ class Query {
         ready_.release();  // the set is closed by set_
     }
 
-    int start(const std::string& host, const std::string& name_servers) {
+    int start(const std::string& host, const std::string& name_servers, SearchList search) {
         ares_options options{};
         options.timeout = kQueryTimeoutMs;
         options.tries = kQueryTries;
         options.sock_state_cb = &Query::on_socket;
         options.sock_state_cb_data = this;
-        constexpr int kMask = ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_SOCK_STATE_CB;
-        int status = ::ares_init_options(&channel_, &options, kMask);
+        int mask = ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_SOCK_STATE_CB;
+        if (search == SearchList::ignored) {
+            options.flags = ARES_FLAG_NOSEARCH | ARES_FLAG_NOALIASES;
+            mask |= ARES_OPT_FLAGS;
+        }
+        int status = ::ares_init_options(&channel_, &options, mask);
         if (status == ARES_SUCCESS && !name_servers.empty()) {
             status = ::ares_set_servers_ports_csv(channel_, name_servers.c_str());
         }
@@ -114,7 +113,7 @@ class Query {
     Endpoints take() { return std::move(endpoints_); }
 
     // Sleeps until a socket or c-ares' own timer wants attention, or the deadline passed.
-    base::Task<void> wait(base::Deadline deadline) {
+    Task<void> wait(Deadline deadline) {
         arm(deadline);
         const auto [error] = co_await ready_.async_wait(
             asio::posix::descriptor_base::wait_read, asio::as_tuple(asio::use_awaitable)
@@ -175,7 +174,7 @@ class Query {
         }
     }
 
-    void arm(base::Deadline deadline) {
+    void arm(Deadline deadline) {
         using std::chrono::milliseconds;
         timeval longest{kQueryTimeoutMs / 1000, 0};
         timeval left{};
@@ -189,8 +188,8 @@ class Query {
     }
 
     std::uint16_t port_;
-    base::Fd set_;
-    base::Fd timer_;
+    Fd set_;
+    Fd timer_;
     asio::posix::stream_descriptor ready_;
     ares_channel channel_ = nullptr;
     std::optional<int> status_;
@@ -199,22 +198,21 @@ class Query {
 
 }  // namespace
 
-base::Task<base::Result<Endpoints>> Resolver::resolve(
-    std::string host, std::uint16_t port, base::Deadline deadline
-) {
+Task<Result<Endpoints>> Resolver::resolve(std::string host, std::uint16_t port, Deadline deadline) {
     if (auto known = without_asking(host, port)) {
         co_return std::move(*known);
     }
     static const int library = ::ares_library_init(ARES_LIB_INIT_ALL);
     Query query(executor_, port);
-    const int started = library != ARES_SUCCESS ? library : query.start(host, name_servers_);
+    const int started =
+        library != ARES_SUCCESS ? library : query.start(host, name_servers_, search_);
     if (started != ARES_SUCCESS) {
-        co_return dns_failed(base::ErrorKind::unavailable, host, ::ares_strerror(started));
+        co_return dns_failed(ErrorKind::unavailable, host, ::ares_strerror(started));
     }
     while (!query.status()) {
         if (deadline.passed()) {
-            co_return base::fail(
-                base::ErrorKind::timeout,
+            co_return fail(
+                ErrorKind::timeout,
                 "dns_timeout",
                 "no name server answered for \"" + host + "\" in time"
             );
@@ -230,10 +228,10 @@ base::Task<base::Result<Endpoints>> Resolver::resolve(
     const bool missing =
         status == ARES_ENOTFOUND || status == ARES_ENODATA || status == ARES_SUCCESS;
     co_return dns_failed(
-        missing ? base::ErrorKind::not_found : base::ErrorKind::unavailable,
+        missing ? ErrorKind::not_found : ErrorKind::unavailable,
         host,
         status == ARES_SUCCESS ? "it has no address" : ::ares_strerror(status)
     );
 }
 
-}  // namespace ars::models
+}  // namespace ars::base
