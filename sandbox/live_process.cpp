@@ -204,6 +204,7 @@ void LiveProcess::on_ended(int status, bool empty, std::uint64_t cpu_ms) {
 void LiveProcess::on_emptied() {
     empty_ = true;
     background_.clear();
+    outcome_.background.clear();
     changed_.notify_all();
 }
 

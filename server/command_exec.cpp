@@ -6,8 +6,11 @@
 #include "fsmount/mount_plan.hpp"
 #include "sandbox/privileges.hpp"
 #include "sandbox/scope.hpp"
+#include "server/exec_answers.hpp"
 #include "server/exec_batch.hpp"
+#include "server/exec_printer.hpp"
 #include "server/exec_workspace.hpp"
+#include "server/line_reader.hpp"
 #include "server/options.hpp"
 #include "server/tool_settings.hpp"
 
@@ -33,12 +36,15 @@ namespace {
 namespace asio = boost::asio;
 
 constexpr int kSetupFailed = 125;
+// For a reader who is slow, beyond the command's own time limit.
+constexpr auto kFlushGrace = std::chrono::seconds(1);
 
 struct Session {
     const ExecOptions& options;
     std::shared_ptr<fsmount::Workspace> workspace;
     ToolSettings settings;
     std::unique_ptr<sandbox::Sandbox> sandbox;
+    Printer printer;
     LineReader lines{STDIN_FILENO};
     bool interrupted = false;
     int exit_code = 0;
@@ -49,15 +55,8 @@ int fail_setup(const std::string& message) {
     return kSetupFailed;
 }
 
-sandbox::Outcome failed_outcome(const std::string& detail) {
-    sandbox::Outcome outcome;
-    outcome.detail = detail;
-    return outcome;
-}
-
-void print_json(const sandbox::Outcome& outcome) {
-    // Straight to the descriptor: a reader of a batch sees each line when its command ended.
-    (void)base::write_all(STDOUT_FILENO, boost::json::serialize(outcome.to_json()) + "\n");
+void print_json(Session& session, const boost::json::object& answer) {
+    session.printer.put(STDOUT_FILENO, boost::json::serialize(answer) + "\n");
 }
 
 base::Task<base::Result<std::shared_ptr<sandbox::Scope>>> acquire_scope(Session& session) {
@@ -73,8 +72,37 @@ base::Task<base::Result<std::shared_ptr<sandbox::Scope>>> acquire_scope(Session&
     );
 }
 
+// Output and exit code passed through: the command waits for a reader who is slow, but not beyond
+// its time limit.
+base::Task<sandbox::Outcome> pass_through(Session& session, sandbox::Command command) {
+    auto scope = co_await acquire_scope(session);
+    if (!scope) {
+        co_return failed_outcome(scope.error().message);
+    }
+    command.on_output = [&session](int stream, std::string_view bytes) {
+        return session.printer.put(stream == 1 ? STDOUT_FILENO : STDERR_FILENO, std::string(bytes));
+    };
+    auto started = co_await (*scope)->start(std::move(command));
+    if (!started) {
+        co_return failed_outcome(started.error().message);
+    }
+    const auto process = *started;
+    session.printer.on_room([process] { process->resume_output(); });
+    bool cancelled = false;
+    try {
+        co_await process->wait(base::Deadline::never());  // its own time limit bounds it
+    } catch (const boost::system::system_error&) {
+        cancelled = true;
+    }
+    if (cancelled) {
+        co_await base::shield_from_cancellation();
+        co_await process->kill();
+        throw boost::system::system_error(asio::error::operation_aborted);
+    }
+    co_return process->outcome();
+}
+
 base::Task<sandbox::Outcome> run_command(Session& session, sandbox::Command command) {
-    // Acquired for each command: a scope that died under the last one is replaced.
     auto scope = co_await acquire_scope(session);
     if (!scope) {
         co_return failed_outcome(scope.error().message);
@@ -83,10 +111,10 @@ base::Task<sandbox::Outcome> run_command(Session& session, sandbox::Command comm
 }
 
 // What a person needs to know and the exit code does not say.
-void explain(const sandbox::Outcome& outcome, base::milliseconds timeout) {
+void explain(Session& session, const sandbox::Outcome& outcome) {
     std::string text;
     if (outcome.status == sandbox::OutcomeStatus::timed_out) {
-        text = "timed out after " + std::to_string(timeout.count()) + " ms";
+        text = "timed out after " + std::to_string(session.options.timeout.count()) + " ms";
     }
     if (!outcome.detail.empty()) {
         text += (text.empty() ? "" : ": ") + outcome.detail;
@@ -96,7 +124,7 @@ void explain(const sandbox::Outcome& outcome, base::milliseconds timeout) {
                 " background process(es) ended with the sandbox";
     }
     if (!text.empty()) {
-        std::fprintf(stderr, "ars exec: %s\n", text.c_str());
+        session.printer.put(STDERR_FILENO, "ars exec: " + text + "\n");
     }
 }
 
@@ -104,17 +132,14 @@ base::Task<void> exec_one(Session& session) {
     sandbox::Command command = exec_command(
         session.options.command, session.options.timeout, session.settings.environment
     );
-    if (!session.options.json) {
-        // A reader that went away ends nothing: the command's exit code still counts.
-        command.on_output = [](int stream, std::string_view bytes) {
-            (void)base::write_all(stream == 1 ? STDOUT_FILENO : STDERR_FILENO, bytes);
-            return true;
-        };
-    }
+    const auto limit = base::Deadline::after(session.options.timeout);
     sandbox::Outcome outcome;
     bool cancelled = false;
     try {
-        outcome = co_await run_command(session, std::move(command));
+        outcome = co_await (
+            session.options.json ? run_command(session, std::move(command))
+                                 : pass_through(session, std::move(command))
+        );
     } catch (const boost::system::system_error&) {
         cancelled = true;  // a signal; the command's tree is gone
     }
@@ -122,13 +147,37 @@ base::Task<void> exec_one(Session& session) {
         co_await base::shield_from_cancellation();
         outcome.status = sandbox::OutcomeStatus::cancelled;
     }
-    if (session.options.json) {
-        print_json(outcome);
-    } else {
-        explain(outcome, session.options.timeout);
-    }
     session.exit_code = outcome.shell_code();
+    if (session.options.json) {
+        print_json(session, outcome.to_json());
+    } else {
+        explain(session, outcome);
+    }
+    try {
+        const auto grace = base::Deadline::after(kFlushGrace);
+        co_await session.printer.flushed(limit.at > grace.at ? limit : grace);
+    } catch (const boost::system::system_error&) {
+        cancelled = true;
+    }
+    co_await base::shield_from_cancellation();
+    session.printer.on_room(nullptr);
     co_await session.sandbox->close();
+}
+
+base::Task<boost::json::object> answer_line(Session& session, const LineReader::Line& line) {
+    auto parsed =
+        line.too_long
+            ? base::fail(base::ErrorKind::too_large, "bad_batch_line", "line too long")
+            : parse_batch_line(line.text, session.options.timeout, session.settings.environment);
+    if (!parsed) {
+        co_return failed_outcome(parsed.error().message).to_json();
+    }
+    // Acquired for each line: a scope that died under the last one is replaced.
+    auto scope = co_await acquire_scope(session);
+    if (!scope) {
+        co_return failed_outcome(scope.error().message).to_json();
+    }
+    co_return co_await answer(*scope, std::move(*parsed));
 }
 
 base::Task<void> exec_lines(Session& session, base::Offload& offload) {
@@ -141,17 +190,9 @@ base::Task<void> exec_lines(Session& session, base::Offload& offload) {
         if (base::trim(line.text).empty() && !line.too_long) {
             continue;
         }
-        auto command =
-            line.too_long
-                ? base::fail(base::ErrorKind::too_large, "bad_batch_line", "line too long")
-                : parse_batch_line(
-                      line.text, session.options.timeout, session.settings.environment
-                  );
-        if (!command) {
-            print_json(failed_outcome(command.error().message));
-            continue;
-        }
-        print_json(co_await run_command(session, std::move(*command)));
+        print_json(session, co_await answer_line(session, line));
+        // Its reader bounds it; commands that go on keep their time limits meanwhile.
+        co_await session.printer.flushed(base::Deadline::never());
     }
 }
 
@@ -232,7 +273,8 @@ int command_exec(const ExecOptions& options) {
         .options = options,
         .workspace = *workspace,
         .settings = std::move(settings),
-        .sandbox = std::move(*sandbox)
+        .sandbox = std::move(*sandbox),
+        .printer = Printer(io.get_executor())
     };
     drive(session, io);
     return session.exit_code;

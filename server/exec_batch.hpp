@@ -1,22 +1,51 @@
-// One line of `ars exec --batch` as a command.
+// One line of `ars exec --batch`: what it asks for.
 #pragma once
 
 #include "base/deadline.hpp"
 #include "base/result.hpp"
 #include "sandbox/scope.hpp"
 
-#include <atomic>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 namespace ars::server {
 
-inline constexpr std::size_t kBatchLineBytes = 32 * base::limits::kMiB;  // stdin travels in it
+// {"command": "sh text" | [argv], "timeout": "60s", "stdin": "..", "env": {..}, "raw": true,
+//  "limits": {"cpu": "10s", "file_size": "1MiB", "open_files": 64, "processes": 16}}
+// With "wait": "1s" it goes on when that time has passed, and can be asked for by its id; then
+// "stdin_open": true and "terminal": {"rows": 24, "columns": 80} make sense too.
+struct BatchRun {
+    sandbox::Command command;
+    std::optional<base::milliseconds> wait;
+};
+struct BatchPoll {  // {"poll": "1", "offset": 0, "wait": "5s"}: waits for its end at most so long
+    std::string id;
+    std::uint64_t offset = 0;
+    base::milliseconds wait{0};
+};
+struct BatchInput {  // {"input": "1", "data": "..", "close": true}
+    std::string id;
+    std::string data;
+    bool close = false;
+};
+struct BatchResize {  // {"resize": "1", "rows": 24, "columns": 80}
+    std::string id;
+    sandbox::TerminalSize size;
+};
+struct BatchKill {  // {"kill": "1"}
+    std::string id;
+};
+struct BatchList {  // {"list": true}
+    bool list = true;
+};
+using BatchLine = std::variant<BatchRun, BatchPoll, BatchInput, BatchResize, BatchKill, BatchList>;
 
-// {"command": "sh text" | [argv], "timeout": "2s", "stdin": "..."}; other keys are errors.
-[[nodiscard]] base::Result<sandbox::Command> parse_batch_line(
+// Error "bad_batch_line": every fault of the line. `timeout` holds for commands without their own.
+[[nodiscard]] base::Result<BatchLine> parse_batch_line(
     std::string_view line,
     base::milliseconds timeout,
     const std::map<std::string, std::string>& environment
@@ -28,28 +57,5 @@ inline constexpr std::size_t kBatchLineBytes = 32 * base::limits::kMiB;  // stdi
     base::milliseconds timeout,
     std::map<std::string, std::string> environment
 );
-
-// Lines of a descriptor, read blocking: off the I/O thread.
-class LineReader {
-  public:
-    explicit LineReader(int fd) : fd_(fd) {}
-    struct Line {
-        std::string text;
-        bool end = false;  // nothing follows, `text` is empty
-        bool too_long = false;
-    };
-    [[nodiscard]] Line next();
-    // From another thread: next() then returns the end soon, whether or not the descriptor has
-    // more.
-    void stop() { stopped_ = true; }
-
-  private:
-    void read_more();
-
-    int fd_;
-    std::atomic<bool> stopped_{false};
-    std::string pending_;
-    bool end_ = false;
-};
 
 }  // namespace ars::server

@@ -5,6 +5,9 @@ namespace ars::tools {
 std::vector<std::unique_ptr<Tool>> make_file_tools() {
     std::vector<std::unique_ptr<Tool>> tools;
     tools.push_back(make_execute_tool());
+    tools.push_back(make_execute_output_tool());
+    tools.push_back(make_execute_input_tool());
+    tools.push_back(make_execute_kill_tool());
     tools.push_back(make_read_file_tool());
     tools.push_back(make_write_file_tool());
     tools.push_back(make_edit_file_tool());

@@ -9,6 +9,9 @@
 namespace ars::tools {
 
 [[nodiscard]] std::unique_ptr<Tool> make_execute_tool();
+[[nodiscard]] std::unique_ptr<Tool> make_execute_output_tool();
+[[nodiscard]] std::unique_ptr<Tool> make_execute_input_tool();
+[[nodiscard]] std::unique_ptr<Tool> make_execute_kill_tool();
 [[nodiscard]] std::unique_ptr<Tool> make_read_file_tool();
 [[nodiscard]] std::unique_ptr<Tool> make_write_file_tool();
 [[nodiscard]] std::unique_ptr<Tool> make_edit_file_tool();

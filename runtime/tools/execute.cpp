@@ -1,13 +1,18 @@
 // execute: a shell command in the sandbox scope of the execution tree. The only tool that starts
-// processes.
+// processes; what goes on in the background is looked after by background_commands.
 #include "base/fields.hpp"
 #include "base/limits.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "runtime/tools/blocking_tool.hpp"
 #include "runtime/tools/builtin.hpp"
+#include "runtime/tools/command_report.hpp"
 
 #include <fmt/format.h>
+
+#include <limits>
+#include <memory>
+#include <optional>
 
 #include <unistd.h>
 
@@ -19,8 +24,20 @@ namespace limits = base::limits;
 
 struct Arguments {
     std::string command;
-    std::int64_t timeout = std::chrono::seconds(limits::kCommandTimeout).count();
+    std::optional<std::int64_t> timeout;
+    std::optional<std::int64_t> wait;
+    std::optional<std::string> stdin_data;
+    bool stdin_open = false;
+    bool terminal = false;
+
+    // Seconds. What is to go on in the background has its time.
+    [[nodiscard]] std::int64_t hard_limit() const {
+        const auto limit = wait ? limits::kCommandTimeoutMax : limits::kCommandTimeout;
+        return timeout.value_or(std::chrono::seconds(limit).count());
+    }
 };
+
+constexpr std::int64_t kLongest = std::chrono::seconds(limits::kCommandTimeoutMax).count();
 
 const base::Fields<Arguments>& fields() {
     static const base::Fields<Arguments> table =
@@ -36,8 +53,33 @@ const base::Fields<Arguments>& fields() {
                 "timeout",
                 &Arguments::timeout,
                 {.min = 1,
-                 .max = std::chrono::seconds(limits::kCommandTimeoutMax).count(),
-                 .doc = "Seconds after which the command and all it started are killed."}
+                 .max = kLongest,
+                 .doc = "Seconds after which the command and all it started are killed. Default "
+                        "180, with `wait` 3600."}
+            )
+            .integer(
+                "wait",
+                &Arguments::wait,
+                {.min = 0,
+                 .max = kLongest,
+                 .doc = "Seconds to wait for its end. When they pass it goes on in the background, "
+                        "and the answer has its id. For servers, watchers and long builds."}
+            )
+            .text(
+                "stdin",
+                &Arguments::stdin_data,
+                {.max = std::int64_t{limits::kStdinBytes},
+                 .doc = "Text it reads from its standard input, which is empty otherwise."}
+            )
+            .boolean(
+                "stdin_open",
+                &Arguments::stdin_open,
+                {.doc = "Leaves its standard input open for execute_input. Needs `wait`."}
+            )
+            .boolean(
+                "terminal",
+                &Arguments::terminal,
+                {.doc = "Runs it in a terminal, for programs that insist on one."}
             );
     return table;
 }
@@ -46,61 +88,6 @@ const base::Fields<Arguments>& fields() {
 const char* shell() {
     static const bool has_bash = ::access("/bin/bash", X_OK) == 0;
     return has_bash ? "bash" : "sh";
-}
-
-std::string ending(const sandbox::Outcome& outcome, std::int64_t timeout) {
-    using sandbox::OutcomeStatus;
-    switch (outcome.status) {
-        case OutcomeStatus::exited:
-            return fmt::format("[exit code {}]", outcome.exit_code);
-        case OutcomeStatus::signalled:
-            return fmt::format(
-                "[killed by signal {}, exit code {}]", outcome.signal, outcome.shell_code()
-            );
-        case OutcomeStatus::timed_out:
-            return fmt::format("[timed out after {} s; its processes were killed]", timeout);
-        case OutcomeStatus::cancelled:
-            return "[cancelled; its processes were killed]";
-        case OutcomeStatus::oom:
-            return fmt::format("[killed: out of memory: {}]", outcome.memory_text());
-        case OutcomeStatus::violation:
-            return fmt::format("[stopped by the sandbox: {}]", outcome.detail);
-        case OutcomeStatus::setup_failed:
-            break;
-    }
-    return fmt::format("[could not be started: {}]", outcome.detail);
-}
-
-std::string background(const sandbox::Outcome& outcome) {
-    if (outcome.background.empty()) {
-        return {};
-    }
-    std::string out = fmt::format(
-        "[{} background process{} left running:",
-        outcome.background.size(),
-        outcome.background.size() == 1 ? "" : "es"
-    );
-    for (const sandbox::BackgroundProcess& process : outcome.background) {
-        out += fmt::format(" {} ({})", process.pid, base::utf8_head(process.command, 120));
-        out += &process == &outcome.background.back() ? "]\n" : ",";
-    }
-    return out;
-}
-
-boost::json::object facts_of(const sandbox::Outcome& outcome) {
-    boost::json::object facts{
-        {"status", sandbox::to_string(outcome.status)}, {"duration_ms", outcome.duration.count()}
-    };
-    if (outcome.status == sandbox::OutcomeStatus::exited) {
-        facts["exit_code"] = outcome.exit_code;
-    }
-    if (outcome.status == sandbox::OutcomeStatus::signalled) {
-        facts["signal"] = outcome.signal;
-    }
-    if (!outcome.background.empty()) {
-        facts["background"] = outcome.background.size();
-    }
-    return facts;
 }
 
 class ExecuteTool final : public Tool {
@@ -113,7 +100,7 @@ class ExecuteTool final : public Tool {
         if (const auto faults = fields().decode(arguments, decoded); !faults.empty()) {
             co_return error_result(base::faults_error("invalid_argument", faults));
         }
-        if (auto refused = refuse(decoded.command)) {
+        if (auto refused = refuse(decoded)) {
             co_return std::move(*refused);
         }
         Environment& environment = *context.environment;
@@ -129,22 +116,44 @@ class ExecuteTool final : public Tool {
             command.log_guest_path = log->guest_path;
         }
         const bool replaced = environment.note_generation((*scope)->generation());
-        const sandbox::Outcome outcome = co_await (*scope)->run(std::move(command));
         ToolResult result;
-        if (replaced) {
-            result.text = "[the sandbox was made anew: /tmp and background processes were reset]\n";
+        if (decoded.wait) {
+            const auto soft = base::Deadline::after(std::chrono::seconds(*decoded.wait));
+            auto started = co_await start_and_wait(*scope, std::move(command), soft);
+            if (!started) {
+                co_return error_result(started.error());
+            }
+            const sandbox::Process& process = **started;
+            if (process.running()) {
+                result = running_result(**scope, process);
+                if (log) {
+                    publish(environment, *log, result);
+                }
+            } else {
+                result = ended_result(process.outcome(), decoded, environment, log);
+            }
+        } else {
+            const sandbox::Outcome outcome = co_await (*scope)->run(std::move(command));
+            result = ended_result(outcome, decoded, environment, log);
         }
-        result.text += text_of(outcome, decoded.timeout);
-        result.is_error = outcome.status != sandbox::OutcomeStatus::exited;
-        result.facts = facts_of(outcome);
-        if (log && (outcome.omitted_bytes > 0 || !outcome.log_path.empty())) {
-            publish(environment, *log, result);
+        if (replaced) {
+            result.text.insert(
+                0, "[the sandbox was made anew: /tmp and background processes were reset]\n"
+            );
         }
         co_return result;
     }
 
   private:
-    static std::optional<ToolResult> refuse(const std::string& command) {
+    using Log = base::Result<Environment::OutputFile>;
+
+    static std::optional<ToolResult> refuse(const Arguments& arguments) {
+        const std::string& command = arguments.command;
+        if (arguments.stdin_open && !arguments.wait) {
+            return tool_error(
+                "invalid_argument: stdin_open needs wait: nobody could write to it before it ends"
+            );
+        }
         if (command.find('\0') != std::string::npos) {
             return tool_error("invalid_argument: command has a NUL character");
         }
@@ -165,18 +174,62 @@ class ExecuteTool final : public Tool {
         command.argv = {shell(), "-c", arguments.command};
         command.environment = context.environment->variables();
         command.cwd = context.environment->cwd();
-        command.timeout = std::chrono::seconds(arguments.timeout);
+        command.timeout = std::chrono::seconds(arguments.hard_limit());
+        command.stdin_data = arguments.stdin_data;
+        command.stdin_open = arguments.stdin_open;
+        if (arguments.terminal) {
+            command.terminal = sandbox::TerminalSize{};
+        }
         // Room for the lines that we add, so that the answer is never cut twice.
         command.capture_bytes = limits::kToolResultBytes - 16 * limits::kKiB;
         return command;
     }
 
-    static std::string text_of(const sandbox::Outcome& outcome, std::int64_t timeout) {
-        std::string text = outcome.merged;
-        if (!text.empty() && !text.ends_with('\n')) {
-            text += '\n';
+    // A caller that is cancelled meanwhile takes the command with it.
+    static base::Task<base::Result<std::shared_ptr<sandbox::Process>>> start_and_wait(
+        std::shared_ptr<sandbox::Scope> scope, sandbox::Command command, base::Deadline soft
+    ) {
+        auto started = co_await scope->start(std::move(command));
+        if (!started) {
+            co_return std::unexpected(started.error());
         }
-        return text + background(outcome) + ending(outcome, timeout);
+        bool cancelled = false;
+        try {
+            co_await (*started)->wait(soft);
+        } catch (const boost::system::system_error&) {
+            cancelled = true;
+        }
+        if (cancelled) {
+            co_await base::shield_from_cancellation();
+            co_await (*started)->kill();
+            throw boost::system::system_error(base::asio::error::operation_aborted);
+        }
+        co_return *started;
+    }
+
+    static ToolResult running_result(const sandbox::Scope& scope, const sandbox::Process& process) {
+        const std::string id = command_id(scope, process);
+        const auto total = process.read(std::numeric_limits<std::uint64_t>::max(), 0).total;
+        ToolResult result;
+        result.text = whole_lines(process.outcome().merged) + going_on(id, total);
+        result.facts = {{"status", "running"}, {"id", id}, {"next_offset", total}};
+        return result;
+    }
+
+    static ToolResult ended_result(
+        const sandbox::Outcome& outcome,
+        const Arguments& arguments,
+        const Environment& environment,
+        const Log& log
+    ) {
+        ToolResult result;
+        result.text = whole_lines(outcome.merged) + ending(outcome, arguments.hard_limit());
+        result.is_error = is_error(outcome);
+        result.facts = facts_of(outcome);
+        if (log && (outcome.omitted_bytes > 0 || !outcome.log_path.empty())) {
+            publish(environment, *log, result);
+        }
+        return result;
     }
 
     static void publish(
@@ -193,12 +246,10 @@ class ExecuteTool final : public Tool {
     ToolSpec spec_{
         "execute",
         "Runs shell text in the sandbox, in the working directory, and returns its output and exit "
-        "code. No "
-        "terminal and no input: use non-interactive options. No network unless the policy says so. "
-        "Long output is "
-        "cut in the middle and kept in a file that the answer names. Processes left in the "
-        "background stay until "
-        "the conversation's sandbox is released.",
+        "code. Each call is a new shell. Nobody is there to answer questions: use non-interactive "
+        "options. No network unless the policy says so. Long output is cut in the middle and kept "
+        "in a file that the answer names. Processes left in the background stay until the "
+        "conversation's sandbox is released.",
         fields().schema(),
         Effect::effect
     };
