@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <ctime>
 #include <map>
 #include <utility>
 #include <vector>
@@ -72,7 +73,9 @@ class ScopeTable final : public Sandbox, public std::enable_shared_from_this<Sco
     asio::steady_timer sweep_timer_;
     bool sweeping_ = false;
     bool closed_ = false;
-    std::uint64_t generation_ = 0;
+    // Rises across restarts too, so that what belonged to an old scope is never taken for a new
+    // one's. A million scopes a second would catch up with it.
+    std::uint64_t generation_ = static_cast<std::uint64_t>(::time(nullptr)) << 20U;
 };
 
 base::Task<base::Result<std::shared_ptr<LiveScope>>> ScopeTable::make(

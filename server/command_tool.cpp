@@ -97,7 +97,7 @@ base::Task<void> call_tool(
     std::exception_ptr failure;
     try {
         result = co_await tool.call(context, std::move(arguments));
-        tools::cap_result(result, environment, context.call_id);
+        result = co_await tools::cap_result(std::move(result), environment, context.call_id);
     } catch (const boost::system::system_error&) {
         result = tools::tool_error("cancelled");
     } catch (...) {

@@ -24,9 +24,13 @@ bool is_subagent_tool(std::string_view name) {
     return name == "task" || name.starts_with("subagent_");
 }
 
+// What looks after the commands that `execute` leaves running: offered and approved with it.
+bool goes_with_execute(std::string_view name) { return name.starts_with("execute_"); }
+
 // Tools that change things and so ask for approval in mode `default`.
 bool needs_approval(std::string_view name) {
-    return name == "execute" || name == "write_file" || name == "edit_file";
+    return name == "execute" || goes_with_execute(name) || name == "write_file" ||
+           name == "edit_file";
 }
 
 bool offers(const LiveRun& run, std::string_view name) {
@@ -41,7 +45,8 @@ bool offers(const LiveRun& run, std::string_view name) {
     if (run.record.approval_mode != "always_trust" && needs_approval(name)) {
         return false;
     }
-    return !run.context.tools || contains(*run.context.tools, name);
+    return !run.context.tools || contains(*run.context.tools, name) ||
+           (goes_with_execute(name) && contains(*run.context.tools, "execute"));
 }
 
 std::string subagent_section(const LiveRun& run) {

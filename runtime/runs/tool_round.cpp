@@ -139,8 +139,11 @@ base::Task<tools::ToolResult> ToolRound::call_tool(
     std::string failure;
     try {
         tools::ToolResult result = co_await tool->call(*context, std::move(arguments));
-        tools::cap_result(result, *run_->environment, context->call_id);
-        co_return result;
+        // Its work is done: what is left is not given up when the run is cancelled.
+        co_await base::shield_from_cancellation();
+        co_return co_await tools::cap_result(
+            std::move(result), *run_->environment, context->call_id
+        );
     } catch (const boost::system::system_error& error) {
         if (error.code() == base::asio::error::operation_aborted) {
             throw;

@@ -9,9 +9,12 @@
 
 namespace ars::tools {
 
-// Makes `result.text` valid UTF-8 of at most about limits::kToolResultBytes. When it was longer,
-// the text is under <workdir>/outputs/large_tool_results and the answer names the file; where that
-// fails, it says why.
-void cap_result(ToolResult& result, const Environment& environment, const std::string& call_id);
+// `result` with a text of valid UTF-8 of at most about limits::kToolResultBytes. When it was
+// longer, the text is under <workdir>/outputs/large_tool_results and the answer names the file;
+// where that fails, it says why. A text over the bound is written off the I/O thread. `environment`
+// outlives the call.
+[[nodiscard]] base::Task<ToolResult> cap_result(
+    ToolResult result, const Environment& environment, std::string call_id
+);
 
 }  // namespace ars::tools

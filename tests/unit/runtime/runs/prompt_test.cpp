@@ -92,5 +92,18 @@ TEST_F(OfferedTools, AnAllowListLimitsToolsButNotThoseForSubAgents) {
     EXPECT_EQ(offered(), (Names{"task", "subagent_start"}));
 }
 
+TEST_F(OfferedTools, BackgroundCommandsAreLookedAfterWhereverCommandsRun) {
+    all_.push_back(std::make_unique<NamedTool>("execute_output"));
+    all_.push_back(std::make_unique<NamedTool>("execute_input"));
+    run_.context.tools = Names{"execute"};
+    EXPECT_EQ(offered(), (Names{"execute", "execute_output", "execute_input"}));
+    run_.context.tools = Names{"read_file"};
+    EXPECT_EQ(offered(), Names{"read_file"});
+    run_.context.tools.reset();
+    run_.record.type = store::RunType::subagent;
+    run_.record.approval_mode = "default";
+    EXPECT_EQ(offered(), Names{"read_file"}) << "input to a command is as good as a command";
+}
+
 }  // namespace
 }  // namespace ars::runs

@@ -16,7 +16,7 @@ TEST_F(EnvironmentTest, K144ALongResultGoesToAFileWithHeadAndTailKept) {
     ToolResult result;
     result.text = "begin" + std::string(400 * 1024, 'x') + "end";
     const std::string whole = result.text;
-    cap_result(result, *environment_, "0b8f:3:1");
+    result = run(cap_result(std::move(result), *environment_, "0b8f:3:1"));
     EXPECT_LE(result.text.size(), base::limits::kToolResultBytes);
     EXPECT_TRUE(result.text.starts_with("begin"));
     EXPECT_TRUE(result.text.ends_with("end"));
@@ -31,7 +31,7 @@ TEST_F(EnvironmentTest, AShortResultIsOnlyMadeValidUtf8) {
     result.text =
         "a\xff"
         "b";
-    cap_result(result, *environment_, "c");
+    result = run(cap_result(std::move(result), *environment_, "c"));
     EXPECT_EQ(
         result.text,
         "a\xEF\xBF\xBD"

@@ -63,7 +63,7 @@ TEST_F(ReadFile, APageNeverExceedsTheCapOfAResult) {
     const std::string before = result.text;
     EXPECT_LE(before.size(), base::limits::kToolResultBytes);
     EXPECT_THAT(before, HasSubstr("continue with offset="));
-    cap_result(result, *environment_, "run:1:0");
+    result = run(cap_result(std::move(result), *environment_, "run:1:0"));
     EXPECT_EQ(result.text, before) << "K144: its own result is never evicted to a file";
     EXPECT_FALSE(exists(work("outputs")));
 
