@@ -245,14 +245,17 @@ void InitLoop::reap() {
 }
 
 void InitLoop::signal_tree(std::uint64_t id, int signal) {
-    const KeeperSlot* slot = find(id);
+    KeeperSlot* slot = find(id);
     if (slot == nullptr) {
         return;
     }
-    for (const TreeProcess& process : ProcessTree(proc_.get()).below(slot->keeper)) {
+    const std::vector<TreeProcess> tree = ProcessTree(proc_.get()).below(slot->keeper);
+    for (const TreeProcess& process : tree) {
         ::kill(process.pid, signal);
         ::kill(process.pid, SIGCONT);
     }
+    // Its keeper has not come to start it yet: nothing could take the signal, or needs a grace.
+    slot->killing = slot->killing || (tree.empty() && !slot->reported_end);
 }
 
 void InitLoop::kill_tree(std::uint64_t id) {

@@ -4,10 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <array>
-#include <string_view>
-#include <utility>
-
 namespace ars::tools {
 
 namespace {
@@ -36,38 +32,16 @@ std::string background(const Outcome& outcome) {
     return out;
 }
 
-// What to do instead, where there is something.
-std::string_view hint_for(std::string_view call) {
-    constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kHints{{
-        {"unshare", "start a browser with --no-sandbox"},
-        {"clone", "start a browser with --no-sandbox"},
-        {"setns", "start a browser with --no-sandbox"},
-        {"ptrace", "debuggers need an agent with policy \"debug\""},
-        {"mount", "nothing can be mounted here"},
-        {"keyctl", "keep secrets in files, there is no kernel keyring"},
-    }};
-    for (const auto& [name, hint] : kHints) {
-        if (name == call) {
-            return hint;
-        }
-    }
-    return {};
-}
-
+// What a failed command was denied, with advice; of one that succeeded only the names.
 std::string denied(const Outcome& outcome) {
-    if (outcome.denied.empty()) {
-        return {};
+    if (outcome.status == OutcomeStatus::violation) {
+        return fmt::format("[{}]\n", outcome.detail);
     }
     std::string names;
-    std::string hints;
     for (const std::string& call : outcome.denied) {
         names += (names.empty() ? "" : ", ") + call;
-        const std::string_view hint = hint_for(call);
-        if (!hint.empty() && hints.find(hint) == std::string::npos) {
-            hints += fmt::format("; {}", hint);
-        }
     }
-    return fmt::format("[denied by the sandbox with EPERM: {}{}]\n", names, hints);
+    return names.empty() ? names : fmt::format("[denied by the sandbox (EPERM): {}]\n", names);
 }
 
 std::string detail_of(const Outcome& outcome) {
@@ -97,7 +71,7 @@ std::string last_line(const Outcome& outcome, std::int64_t timeout) {
         case OutcomeStatus::cancelled:
             return fmt::format("[cancelled; its processes were killed{}]", detail_of(outcome));
         case OutcomeStatus::oom:
-            return fmt::format("[killed: out of memory ({})]", outcome.detail);
+            return fmt::format("[killed: out of memory: {}]", outcome.memory_text());
         case OutcomeStatus::setup_failed:
             break;
     }

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <set>
 #include <sstream>
+#include <thread>
 
 namespace ars::tests {
 namespace {
@@ -119,6 +120,49 @@ TEST(Exec, BadUsageIsExitTwoWithARemedy) {
     const Finished bad = exec({"--timeout", "soon", "--", "true"});
     EXPECT_EQ(bad.exit_code, 2);
     EXPECT_NE(bad.err.find("500ms"), std::string::npos) << bad.err;
+}
+
+// Runs ars with a pipe as its stdout that stays open and that nobody reads.
+std::vector<std::string> unread(const std::string& directory, const std::string& arguments) {
+    return {
+        "bash",
+        "-c",
+        "mkfifo \"$1/p\"; exec 3<>\"$1/p\"; exec \"$0\" exec " + arguments + " >&3 2>&1",
+        ars_binary(),
+        directory
+    };
+}
+
+TEST(Exec, ReaderWhoDoesNotReadDoesNotStallTheTimeLimit) {
+    const TempDir dir;
+    EXPECT_EQ(run(unread(dir.path(), "--timeout 1s -- yes")).exit_code, 124);
+}
+
+TEST(Exec, ReaderWhoIsSlowGetsEverything) {
+    const Finished done = run(
+        {"bash", "-c", "\"$0\" exec --timeout 60s -- seq 400000 | (sleep 1; wc -c)", ars_binary()}
+    );
+    EXPECT_EQ(done.out, "2688895\n") << done.err;
+}
+
+TEST(Exec, BatchReaderWhoDoesNotReadDoesNotStallTheLimitsOfWhatGoesOn) {
+    const TempDir dir;
+    // The second answer does not fit into the pipe.
+    const Process ars(
+        unread(dir.path(), "--batch"),
+        {},
+        "{\"command\": \"sleep 6067\", \"wait\": \"0s\", \"timeout\": \"3s\"}\n"
+        "{\"command\": \"seq 100000\"}\n"
+    );
+    const auto until = std::chrono::steady_clock::now() + 30s;
+    while (processes_with("6067") == 0 && std::chrono::steady_clock::now() < until) {
+        std::this_thread::sleep_for(20ms);
+    }
+    EXPECT_EQ(processes_with("6067"), 1) << "it never ran";
+    while (processes_with("6067") != 0 && std::chrono::steady_clock::now() < until) {
+        std::this_thread::sleep_for(20ms);
+    }
+    EXPECT_EQ(processes_with("6067"), 0);
 }
 
 }  // namespace

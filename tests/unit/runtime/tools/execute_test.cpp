@@ -1,5 +1,6 @@
 // execute in a real scope, with the real mount plan.
 #include "fsmount/mount_plan.hpp"
+#include "runtime/tools/command_report.hpp"
 #include "tests/unit/runtime/tools/tools_fixture.hpp"
 
 #include <unistd.h>
@@ -41,6 +42,10 @@ class Execute : public ToolsTest {
     }
     base::Task<bool> close() {
         co_await sandbox_->close();
+        co_return true;
+    }
+    base::Task<bool> release() {
+        co_await sandbox_->release({"alice", "thread", "default"});
         co_return true;
     }
     ToolResult sh(const std::string& command, int timeout = 30) {
@@ -151,6 +156,112 @@ TEST_F(Execute, ACommandThatCantBePassedIsRefused) {
     EXPECT_THAT(result.text, HasSubstr("write_file"));
     EXPECT_TRUE(call("execute", R"({"command": "a\u0000b"})").is_error);
     EXPECT_TRUE(call("execute", R"({"command": "true", "timeout": 3601})").is_error);
+}
+
+TEST_F(Execute, C21ASoftWaitLeavesItRunningAndTheAnswerSaysHowToGoOn) {
+    const auto started = call("execute", R"({"command": "echo one; sleep 6; echo ok", "wait": 3})");
+    EXPECT_FALSE(started.is_error) << started.text;
+    EXPECT_EQ(started.facts.at("status"), "running");
+    const std::string id(started.facts.at("id").as_string());
+    EXPECT_THAT(started.text, StartsWith("one\n[still running as command " + id));
+    EXPECT_THAT(started.text, HasSubstr("execute_output {\"id\": \"" + id + "\", \"offset\": 4}"));
+    const auto done =
+        call("execute_output", boost::json::object{{"id", id}, {"offset", 4}, {"wait", 30}});
+    EXPECT_EQ(done.text, "ok\n[exit code 0]");
+    EXPECT_EQ(done.facts.at("exit_code"), 0);
+    EXPECT_EQ(call("execute", R"({"command": "echo now", "wait": 30})").text, "now\n[exit code 0]");
+}
+
+TEST_F(Execute, WhatGoesOnHasItsFullTextInAFileAtOnce) {
+    const auto started = call("execute", R"({"command": "echo one; sleep 60", "wait": 1})");
+    const std::string path(started.facts.at("log_path").as_string());
+    EXPECT_TRUE(path.ends_with("/outputs/large_tool_results/run_1_0.txt")) << path;
+    std::string seen;
+    for (int i = 0; i < 500 && seen.empty(); ++i) {
+        call("execute_output", R"({"wait": 0})");  // lets the I/O go on
+        seen = get(work("outputs/large_tool_results/run_1_0.txt"));
+    }
+    EXPECT_EQ(seen, "one\n");
+    call("execute_kill", boost::json::object{{"id", started.facts.at("id")}});
+}
+
+TEST_F(Execute, C10KillEndsACommandAndMayBeRepeated) {
+    const auto started = call("execute", R"({"command": "sleep 600 & sleep 600", "wait": 0})");
+    const boost::json::object id{{"id", started.facts.at("id")}};
+    EXPECT_THAT(call("execute_output", "{}").text, HasSubstr(": running, "));
+    for (int i = 0; i < 2; ++i) {
+        const auto killed = call("execute_kill", id);
+        EXPECT_FALSE(killed.is_error);
+        EXPECT_THAT(killed.text, HasSubstr("Nothing of it is running any more."));
+        EXPECT_EQ(killed.facts.at("status"), "cancelled");
+    }
+    EXPECT_THAT(sh("cat /proc/[0-9]*/comm | grep -c sleep").text, StartsWith("0\n"));
+}
+
+TEST_F(Execute, InputIsWrittenPieceByPiece) {
+    EXPECT_EQ(
+        call("execute", R"({"command": "cat", "stdin": "given"})").text, "given\n[exit code 0]"
+    );
+    EXPECT_TRUE(call("execute", R"({"command": "cat", "stdin_open": true})").is_error);
+    const auto started = call(
+        "execute",
+        R"({"command": "read -r x; echo \"got $x\"; cat", "wait": 0, "stdin_open": true})"
+    );
+    boost::json::object input{{"id", started.facts.at("id")}, {"text", "a\nb"}};
+    EXPECT_EQ(call("execute_input", input).text, "3 bytes written.");
+    input["close"] = true;
+    EXPECT_FALSE(call("execute_input", input).is_error);
+    const auto done =
+        call("execute_output", boost::json::object{{"id", started.facts.at("id")}, {"wait", 30}});
+    EXPECT_EQ(done.text, "got a\nba\nb\n[exit code 0]");
+    const auto late = call("execute_input", input);
+    EXPECT_TRUE(late.is_error);
+    EXPECT_THAT(late.text, StartsWith("input_closed: "));
+}
+
+TEST_F(Execute, ATerminalIsGivenOnRequest) {
+    EXPECT_THAT(sh("tty").text, HasSubstr("not a tty"));
+    EXPECT_THAT(
+        call("execute", R"({"command": "tty; echo $TERM", "terminal": true})").text,
+        StartsWith("/dev/pts/0\r\nxterm\r\n")
+    );
+}
+
+TEST_F(Execute, C23IdsOfAnotherScopeAreGoneWithItAndNeverMeanANewCommand) {
+    const auto before = call("execute", R"({"command": "sleep 600", "wait": 0})");
+    const boost::json::object id{{"id", before.facts.at("id")}};
+    run(release());
+    const auto fresh = call("execute", R"({"command": "sleep 600", "wait": 0})");
+    EXPECT_THAT(fresh.text, HasSubstr("the sandbox was made anew"));
+    EXPECT_NE(before.facts.at("id"), fresh.facts.at("id"));
+    for (const char* name : {"execute_output", "execute_kill"}) {
+        const auto gone = call(name, id);
+        EXPECT_TRUE(gone.is_error);
+        EXPECT_THAT(gone.text, HasSubstr("is gone with the restart or release of its sandbox"));
+    }
+    EXPECT_THAT(call("execute_output", "{}").text, HasSubstr(": running, "));
+    const auto other = call("execute_output", R"({"id": "99"})");
+    EXPECT_TRUE(other.is_error);
+}
+
+TEST_F(Execute, ListOfNothingSaysSo) {
+    EXPECT_EQ(call("execute_output", "{}").text, "Nothing runs in the background.");
+    sh("sleep 1000 & until grep -q sleep /proc/$!/comm; do :; done");
+    EXPECT_THAT(call("execute_output", "{}").text, HasSubstr("(sleep 1000)"));
+}
+
+TEST(CommandReport, NamesDeniedCallsWithAdvice) {
+    sandbox::Outcome outcome;
+    outcome.status = sandbox::OutcomeStatus::exited;
+    outcome.denied = {"unshare", "bpf"};
+    EXPECT_EQ(ending(outcome, 30), "[denied by the sandbox (EPERM): unshare, bpf]\n[exit code 0]");
+    outcome.exit_code = 1;
+    outcome.name_violation();
+    EXPECT_THAT(ending(outcome, 30), StartsWith("[unshare, bpf denied by the sandbox (EPERM): "));
+    EXPECT_THAT(ending(outcome, 30), HasSubstr("--no-sandbox"));
+    EXPECT_TRUE(ending(outcome, 30).ends_with("]\n[exit code 1]"));
+    EXPECT_FALSE(is_error(outcome));
+    EXPECT_EQ(facts_of(outcome).at("denied").as_array().size(), 2U);
 }
 
 }  // namespace

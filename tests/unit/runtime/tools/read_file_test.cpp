@@ -147,7 +147,7 @@ TEST(ReadFileSpec, ToolsHaveAnObjectSchemaAndAnEffect) {
         EXPECT_EQ(spec.parameters.at("type"), "object") << spec.name;
         EXPECT_FALSE(spec.description.empty()) << spec.name;
         const bool reads = spec.name == "read_file" || spec.name == "ls" || spec.name == "glob" ||
-                           spec.name == "grep";
+                           spec.name == "grep" || spec.name == "execute_output";
         EXPECT_EQ(spec.effect == Effect::read_only, reads) << spec.name;
     }
 }

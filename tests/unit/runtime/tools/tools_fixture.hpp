@@ -29,7 +29,11 @@ class NeverAsked final : public sandbox::Sandbox {
     base::Task<void> release(sandbox::ScopeKey) override { co_return; }
     base::Task<void> close() override { co_return; }
     [[nodiscard]] std::size_t size() const override { return 0; }
+    [[nodiscard]] const sandbox::SandboxCounters& counters() const override { return counters_; }
     [[nodiscard]] std::string backend() const override { return "none"; }
+
+  private:
+    sandbox::SandboxCounters counters_;
 };
 
 class ToolsTest : public fsmount::WorkspaceTest {
