@@ -198,10 +198,7 @@ TEST_P(BackgroundCases, LimitsOfACommandAreItsOwn) {
         {"cpu", "7s"}, {"file_size", "2KiB"}, {"open_files", 64}, {"processes", 16}
     };
     const std::string ask = "ulimit -t; ulimit -f; ulimit -n";
-    EXPECT_EQ(
-        text(run(std::vector<std::string>{"bash", "-c", ask}, {{"limits", limits}}), "stdout"),
-        "7\n2\n64\n"
-    );
+    EXPECT_EQ(text(run(ask, {{"limits", limits}}), "stdout"), "7\n2\n64\n");
     const json::object spun = run("while :; do :; done", {{"limits", {{"cpu", "1s"}}}});
     EXPECT_TRUE(has_status(spun, "signalled"));
     EXPECT_EQ(text(spun, "detail"), "cpu time limit of 1 s");
