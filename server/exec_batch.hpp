@@ -5,6 +5,7 @@
 #include "base/result.hpp"
 #include "sandbox/scope.hpp"
 
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
