@@ -1,5 +1,8 @@
 // What every tool finds in its environment: nothing of ours, nothing secret, nothing that waits for
 // a person.
+#include "sandbox/environment.hpp"
+
+#include "fsmount/layout.hpp"
 #include "sandbox/scope.hpp"
 
 #include <cstdlib>
@@ -37,6 +40,27 @@ std::map<std::string, std::string> default_environment() {
     };
     if (const char* zone = std::getenv("TZ"); zone != nullptr && *zone != '\0') {
         environment["TZ"] = zone;
+    }
+    return environment;
+}
+
+std::map<std::string, std::string> placed(
+    std::map<std::string, std::string> environment, const std::string& private_tmp
+) {
+    if (private_tmp.empty()) {
+        return environment;
+    }
+    constexpr std::string_view kTmp = "/tmp";
+    for (const auto& [name, value] : default_environment()) {
+        const auto given = environment.find(name);
+        if (given == environment.end() || given->second != value) {
+            continue;
+        }
+        if (value == fsmount::kHome) {
+            given->second = private_tmp + "/home";
+        } else if (value.starts_with(kTmp)) {
+            given->second = private_tmp + value.substr(kTmp.size());
+        }
     }
     return environment;
 }

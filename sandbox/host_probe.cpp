@@ -1,9 +1,10 @@
 #include "sandbox/host_probe.hpp"
 
+#include "base/digest.hpp"
 #include "base/fd.hpp"
 #include "sandbox/child_io.hpp"
+#include "sandbox/landlock_rules.hpp"
 #include "sandbox/launcher.hpp"
-#include "sandbox/lock_down.hpp"
 
 #include <boost/json/array.hpp>
 
@@ -24,7 +25,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kProbeLimit = 1s;
-constexpr int kScopedLandlockAbi = 6;
 
 // A scope of the least that shows every primitive; nothing is run in it.
 ScopeSpec probe_spec() {
@@ -41,6 +41,19 @@ ScopeSpec probe_spec() {
     add(fsmount::MountKind::devpts, "/dev/pts", "");
     add(fsmount::MountKind::device, "/dev/null", "/dev/null");
     add(fsmount::MountKind::tmpfs, "/tmp", "");
+    return spec;
+}
+
+ScopeSpec landlock_probe_spec() {
+    ScopeSpec spec;
+    spec.tier = Tier::landlock;
+    spec.access.rules = {
+        {fsmount::Access::run, "/usr"},
+        {fsmount::Access::read, "/proc"},
+        {fsmount::Access::device, "/dev/null"},
+    };
+    spec.access.private_tmp = "/tmp/ars-scope-" + base::random_uuid();
+    spec.access.rules.push_back({fsmount::Access::write, spec.access.private_tmp});
     return spec;
 }
 
@@ -111,7 +124,6 @@ void add_failed_steps(HostReport& report, const base::Error& error) {
 
 void add_scope(HostReport& report, const base::Result<LaunchedScope>& launched) {
     if (!launched) {
-        report.tier = "none";
         add_failed_steps(report, launched.error());
         return;
     }
@@ -134,6 +146,45 @@ void add_scope(HostReport& report, const base::Result<LaunchedScope>& launched) 
     report.probes.push_back(std::move(proc));
 }
 
+// Made and ended at once.
+base::Task<base::Result<LaunchedScope>> try_scope(Launcher& launcher, ScopeSpec spec) {
+    auto launched = co_await launcher.launch(std::move(spec), base::Deadline::after(kProbeLimit));
+    if (launched) {
+        launched->end();
+        co_await launched->init.wait_end(base::Deadline::after(kProbeLimit));
+    }
+    co_return launched;
+}
+
+void add_landlock_scope(HostReport& report, const base::Result<LaunchedScope>& launched) {
+    Probe probe{"landlock_scope", launched.has_value(), 0, "files, signals, sockets behind it", {}};
+    if (!launched) {
+        probe.error = launched.error().sys_errno;
+        probe.detail = launched.error().message;
+        probe.remedy = setup_remedy(failed_step(probe.detail), probe.error);
+    } else if (report.tier == "none") {
+        report.tier = "landlock";
+        report.proc = "outer";
+    }
+    report.probes.push_back(std::move(probe));
+}
+
+// What the namespaces tier has and Landlock can't give.
+constexpr const char* kLandlockGaps[] = {
+    "one user only: the workspace is the real /home/gem/user-data, nothing can be mounted there",
+    "no private /tmp: TMPDIR and HOME are a directory of the scope's own, /tmp itself is closed",
+    "/dev/shm is shared by all scopes and the container (C67), and so is System V and POSIX ipc",
+    "argument lists, mounts and sockets of all processes of the container can be read in /proc",
+    "names, sizes and owners of files are not hidden, and modes and times of gem's own can be "
+    "changed; a directory that holds something hidden, such as /, can't be listed",
+    "unix sockets with a path name can be connected to when gem may",
+    "no network for tools but unix sockets, not even loopback, unless the policy says host; no "
+    "allow-lists",
+    "the process limit counts all processes of the uid: a scope gets its number on top of what "
+    "runs "
+    "when it is made",
+};
+
 Probe failing(const char* name, int error, std::string detail, std::string remedy) {
     return {name, false, error, std::move(detail) + ": " + std::strerror(error), std::move(remedy)};
 }
@@ -149,7 +200,7 @@ Probe probe_landlock() {
                                : "Linux 5.13 or newer with CONFIG_SECURITY_LANDLOCK"
         );
     }
-    Probe probe{"landlock", abi >= kScopedLandlockAbi, 0, "ABI " + std::to_string(abi), {}};
+    Probe probe{"landlock", abi >= kLandlockScopedAbi, 0, "ABI " + std::to_string(abi), {}};
     if (!probe.works) {
         probe.remedy = "signals and abstract sockets are scoped from ABI 6 on (Linux 6.12)";
     }
@@ -236,34 +287,42 @@ std::string padded(std::string text, std::size_t width) {
 
 }  // namespace
 
-base::Task<HostReport> probe_host() {
+base::Task<HostReport> probe_host(std::optional<Tier> only) {
     HostReport report;
-    {
-        Launcher launcher;
-        auto launched = co_await launcher.launch(probe_spec(), base::Deadline::after(kProbeLimit));
+    report.tier = "none";
+    Launcher launcher;
+    if (only != Tier::landlock) {
+        const auto launched = co_await try_scope(launcher, probe_spec());
         add_scope(report, launched);
-        if (launched) {
-            if (!launched->names_denied_calls) {
-                report.not_promised.emplace_back(
-                    "violations: errno only (no seccomp listener), an outcome can't name the call"
-                );
-            }
-            launched->init.kill();
-            co_await launched->init.wait_end(base::Deadline::after(kProbeLimit));
+        if (launched && !launched->names_denied_calls) {
+            report.not_promised.emplace_back(
+                "violations: errno only (no seccomp listener), an outcome can't name the call"
+            );
         }
     }
     report.probes.push_back(probe_landlock());
+    if (only != Tier::namespaces) {
+        add_landlock_scope(report, co_await try_scope(launcher, landlock_probe_spec()));
+    }
     report.probes.push_back(probe_io_uring());
     report.io_backend = report.probes.back().works ? "io_uring" : "epoll";
     report.probes.push_back(probe_openat2());
     report.probes.push_back(probe_pidfd());
     report.probes.push_back(probe_cgroup());
     if (report.tier == "none") {
-        report.not_promised.emplace_back("no tool runs on this host: the namespaces tier is needed"
-        );
+        report.not_promised.emplace_back("no tool runs on this host");
         co_return report;
     }
-    if (report.proc == "outer") {
+    if (report.tier == "landlock") {
+        report.not_promised.insert(
+            report.not_promised.end(), std::begin(kLandlockGaps), std::end(kLandlockGaps)
+        );
+        if (::access("/dev/ptmx", R_OK | W_OK) != 0) {
+            report.not_promised.emplace_back(
+                "no terminals: /dev/ptmx is closed to gem; mount devpts with ptmxmode=0666"
+            );
+        }
+    } else if (report.proc == "outer") {
         report.not_promised.emplace_back(
             "tools can read argument lists, mounts and sockets of all processes of the container"
         );
@@ -273,6 +332,16 @@ base::Task<HostReport> probe_host() {
         "container's memory too"
     );
     co_return report;
+}
+
+base::Task<Tier> best_tier() {
+    Launcher launcher;
+    const auto namespaces = co_await try_scope(launcher, probe_spec());
+    if (namespaces) {
+        co_return Tier::namespaces;
+    }
+    const auto landlock = co_await try_scope(launcher, landlock_probe_spec());
+    co_return landlock ? Tier::landlock : Tier::namespaces;
 }
 
 boost::json::object HostReport::to_json() const {

@@ -3,9 +3,11 @@
 #pragma once
 
 #include "base/async.hpp"
+#include "sandbox/policy.hpp"
 
 #include <boost/json/object.hpp>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,7 +23,7 @@ struct Probe {
 
 struct HostReport {
     std::vector<Probe> probes;
-    std::string tier;                       // "namespaces" or "none"
+    std::string tier;                       // "namespaces", "landlock" or "none"
     std::string io_backend;                 // "io_uring" or "epoll"
     std::string proc;                       // "fresh" or "outer"; empty without the namespaces tier
     std::vector<std::string> not_promised;  // of this tier, on this host
@@ -30,8 +32,13 @@ struct HostReport {
     [[nodiscard]] std::string to_text() const;
 };
 
-// Makes one real scope (over the image's own /usr) and tries the rest in this process. Call it with
-// the identity that will run tools, after root was dropped.
-base::Task<HostReport> probe_host();
+// Makes one real scope (over the image's own /usr) of the best tier that works, or of `only`, and
+// tries the rest in this process. Call it with the identity that will run tools, after root was
+// dropped.
+base::Task<HostReport> probe_host(std::optional<Tier> only = {});
+
+// The best tier that works, by making one scope; the first one when none does, whose failure then
+// comes up where a scope is needed. May be called before root is dropped.
+base::Task<Tier> best_tier();
 
 }  // namespace ars::sandbox

@@ -31,12 +31,16 @@ constexpr int kRefusalsAtOnce = 16;  // a flood of refused calls must not keep u
 
 class InitLoop {
   public:
-    InitLoop(base::Fd proc, base::Fd denied_calls, std::uint64_t memory)
-        : proc_(std::move(proc)), denied_calls_(std::move(denied_calls)), memory_(memory) {}
+    InitLoop(base::Fd proc, base::Fd denied_calls, std::uint64_t memory, base::Fd supervisor)
+        : proc_(std::move(proc)),
+          supervisor_(std::move(supervisor)),
+          denied_calls_(std::move(denied_calls)),
+          memory_(memory) {}
 
     [[noreturn]] void run();
 
   private:
+    [[noreturn]] void end();
     void receive();
     void start(Received received);
     void reap();
@@ -55,6 +59,7 @@ class InitLoop {
     [[nodiscard]] bool sweeping() const;
 
     base::Fd proc_;
+    base::Fd supervisor_;
     base::Fd signals_;
     StackPool stacks_;
     DeniedCalls denied_calls_;
@@ -104,13 +109,19 @@ void InitLoop::run() {
         ::_exit(1);
     }
     for (;;) {
-        // poll passes over a listener that is not there (-1).
-        std::array<pollfd, 3> watched{
-            {{kControlFd, POLLIN, 0}, {signals_.get(), POLLIN, 0}, {denied_calls_.fd(), POLLIN, 0}}
+        // poll passes over a listener or a supervisor that is not there (-1).
+        std::array<pollfd, 4> watched{
+            {{kControlFd, POLLIN, 0},
+             {signals_.get(), POLLIN, 0},
+             {denied_calls_.fd(), POLLIN, 0},
+             {supervisor_.get(), POLLIN, 0}}
         };
         const int ready = ::poll(watched.data(), watched.size(), patience_ms());
         if (ready < 0 && errno != EINTR) {
             ::_exit(1);
+        }
+        if (watched[3].revents != 0) {
+            end();
         }
         if (watched[1].revents != 0) {
             signalfd_siginfo info;
@@ -156,10 +167,17 @@ void InitLoop::watch_memory() {
     }
 }
 
+void InitLoop::end() {
+    if (supervisor_) {
+        ::kill(-1, SIGKILL);  // the Landlock domain makes this the scope's processes
+    }
+    ::_exit(0);
+}
+
 void InitLoop::receive() {
     auto received = receive_message(kControlFd);
     if (!received) {
-        ::_exit(0);  // the server is gone
+        end();  // the server is gone
     }
     switch (received->message.tag) {
         case Tag::start:
@@ -359,8 +377,10 @@ void InitLoop::refuse_calls() {
 
 }  // namespace
 
-void run_init_loop(base::Fd proc, base::Fd denied_calls, std::uint64_t memory) {
-    InitLoop(std::move(proc), std::move(denied_calls), memory).run();
+void run_init_loop(
+    base::Fd proc, base::Fd denied_calls, std::uint64_t memory, base::Fd supervisor
+) {
+    InitLoop(std::move(proc), std::move(denied_calls), memory, std::move(supervisor)).run();
 }
 
 }  // namespace ars::sandbox

@@ -1,5 +1,7 @@
 // ars-scope-init: the small program that is carried inside ars and runs every scope. Started by the
-// launcher as `ars-scope-init own|shared`, after the network of its scopes.
+// launcher as `ars-scope-init own|shared`, after the network of its scopes, or, where namespaces
+// are refused, as `ars-scope-init landlock` for each scope.
+#include "sandbox/landlock_scope.hpp"
 #include "sandbox/protocol.hpp"
 #include "sandbox/scope_template.hpp"
 
@@ -37,5 +39,8 @@ int main(int argc, char** argv) {
     ::prctl(PR_SET_NAME, "ars-template", 0, 0, 0);
     ::syscall(SYS_close_range, static_cast<unsigned>(kControlFd + 1), ~0U, 0);
     ::fcntl(kControlFd, F_SETFD, FD_CLOEXEC);
+    if (argc > 1 && std::string_view(argv[1]) == kSupervisor) {
+        run_landlock_scope();
+    }
     run_template(argc > 1 && std::string_view(argv[1]) == kOwnNetwork);
 }

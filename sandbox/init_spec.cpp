@@ -27,6 +27,13 @@ std::string encode_spec(const InitSpec& spec) {
         out.number(mount.inodes);
         out.number(mount.mode);
     }
+    out.number(spec.access.size());
+    for (const fsmount::AccessRule& rule : spec.access) {
+        out.number(static_cast<std::uint64_t>(rule.access));
+        out.text(rule.path);
+        out.number(rule.required ? 1 : 0);
+    }
+    out.text(spec.private_tmp);
     return out.take();
 }
 
@@ -65,6 +72,15 @@ base::Result<InitSpec> decode_spec(std::string_view bytes, std::vector<base::Fd>
         }
         spec.mounts.push_back(std::move(mount));
     }
+    const std::uint64_t rules = in.number();
+    for (std::uint64_t i = 0; i < rules && in.ok(); ++i) {
+        fsmount::AccessRule rule;
+        rule.access = static_cast<fsmount::Access>(in.number());
+        rule.path = in.text();
+        rule.required = in.number() != 0;
+        spec.access.push_back(std::move(rule));
+    }
+    spec.private_tmp = in.text();
     if (!in.ok()) {
         return base::fail(base::ErrorKind::internal, "bad_spec", "the scope's spec is cut short");
     }

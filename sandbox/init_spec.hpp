@@ -4,6 +4,7 @@
 
 #include "base/fd.hpp"
 #include "base/result.hpp"
+#include "fsmount/access_plan.hpp"
 #include "fsmount/mount_plan.hpp"
 
 #include <cstdint>
@@ -25,6 +26,9 @@ struct InitSpec {
     std::uint64_t memory = 0;       // bytes that the init's watch allows, 0 = no watch
     std::string seccomp;            // an array of sock_filter
     std::vector<fsmount::Mount> mounts;
+    // Of the landlock tier, in the place of `mounts`.
+    std::vector<fsmount::AccessRule> access;
+    std::string private_tmp;
 };
 
 [[nodiscard]] std::string encode_spec(const InitSpec& spec);

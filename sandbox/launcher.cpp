@@ -79,7 +79,7 @@ struct SpawnFiles {
 };
 
 // Signals as in a new login, no environment, /dev/null as 0, 1, 2, and the control socket as 3.
-base::Result<pid_t> spawn_template(int program, int control, bool own_network) {
+base::Result<pid_t> spawn_program(int program, int control, std::string role) {
     SpawnFiles files;
     ::posix_spawn_file_actions_addopen(&files.actions, 0, "/dev/null", O_RDONLY, 0);
     ::posix_spawn_file_actions_addopen(&files.actions, 1, "/dev/null", O_WRONLY, 0);
@@ -97,14 +97,13 @@ base::Result<pid_t> spawn_template(int program, int control, bool own_network) {
     );
     const std::string path = "/proc/self/fd/" + std::to_string(program);
     std::string name(kInitName);
-    std::string network(own_network ? kOwnNetwork : kSharedNetwork);
-    char* argv[] = {name.data(), network.data(), nullptr};
+    char* argv[] = {name.data(), role.data(), nullptr};
     char* environment[] = {nullptr};
     pid_t pid = 0;
     const int error =
         ::posix_spawn(&pid, path.c_str(), &files.actions, &files.attributes, argv, environment);
     if (error != 0) {
-        return fail_launch("posix_spawn the scopes' template", error);
+        return fail_launch("posix_spawn the scope's init", error);
     }
     return pid;
 }
@@ -120,6 +119,8 @@ InitSpec init_spec(const ScopeSpec& scope, std::string filter) {
     spec.cpu_seconds = scope.policy.cpu_seconds;
     spec.memory = scope.policy.memory;
     spec.mounts = scope.mounts.mounts;
+    spec.access = scope.access.rules;
+    spec.private_tmp = scope.access.private_tmp;
     spec.seccomp = std::move(filter);
     return spec;
 }
@@ -252,6 +253,14 @@ NetworkLease::~NetworkLease() {
     (void)send_message(owner_->control.get(), message, {}, {});
 }
 
+void LaunchedScope::end() {
+    if (tier == Tier::landlock) {
+        ::shutdown(control.get(), SHUT_RDWR);
+    } else {
+        init.kill();
+    }
+}
+
 base::Result<int> Launcher::program() {
     if (!program_) {
         auto made = make_program();
@@ -275,7 +284,7 @@ base::Result<Launcher::TemplatePtr> Launcher::start_template(bool own_network) {
     auto made = std::make_shared<ScopeTemplate>();
     made->control = base::Fd(pair[0]);
     const base::Fd theirs(pair[1]);
-    auto pid = spawn_template(*file, theirs.get(), own_network);
+    auto pid = spawn_program(*file, theirs.get(), own_network ? kOwnNetwork : kSharedNetwork);
     if (!pid) {
         return std::unexpected(pid.error());
     }
@@ -330,7 +339,9 @@ base::Result<Launcher::TemplatePtr> Launcher::template_for(const ScopeSpec& spec
 
 void Launcher::drop(const TemplatePtr& broken) { templates_.remove(broken); }
 
-base::Result<std::string> Launcher::filter(const FilterOptions& options) {
+base::Result<std::string> Launcher::filter(const ScopeSpec& spec) {
+    FilterOptions options = filter_options(spec.policy, spec.tier);
+    options.refuse_set_id = spec.mounts.idmapped;
     std::string& built = filters_[options];
     if (built.empty()) {
         auto made = build_seccomp_filter(options);
@@ -345,9 +356,7 @@ base::Result<std::string> Launcher::filter(const FilterOptions& options) {
 base::Task<base::Result<LaunchedScope>> Launcher::try_launch(
     const ScopeSpec& scope, base::Deadline deadline
 ) {
-    FilterOptions refused = filter_options(scope.policy, Tier::namespaces);
-    refused.refuse_set_id = scope.mounts.idmapped;
-    auto seccomp = filter(refused);
+    auto seccomp = filter(scope);
     if (!seccomp) {
         co_return std::unexpected(seccomp.error());
     }
@@ -394,7 +403,55 @@ base::Task<base::Result<LaunchedScope>> Launcher::try_launch(
     co_return launched;
 }
 
+base::Task<base::Result<LaunchedScope>> Launcher::launch_supervisor(
+    const ScopeSpec& scope, base::Deadline deadline
+) {
+    auto seccomp = filter(scope);
+    if (!seccomp) {
+        co_return std::unexpected(seccomp.error());
+    }
+    auto file = program();
+    if (!file) {
+        co_return std::unexpected(file.error());
+    }
+    int pair[2];
+    if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) {
+        co_return fail_launch("socketpair", errno);
+    }
+    LaunchedScope launched;
+    launched.tier = scope.tier;
+    launched.private_tmp = scope.access.private_tmp;
+    launched.memory_limit = scope.policy.memory;
+    launched.control = base::Fd(pair[0]);
+    base::Fd theirs(pair[1]);
+    auto pid = spawn_program(*file, theirs.get(), kSupervisor);
+    if (!pid) {
+        co_return std::unexpected(pid.error());
+    }
+    launched.init = ChildProcess(*pid);
+    theirs.reset();
+    Message message;
+    message.tag = Tag::setup;
+    auto ready = send(
+        launched.control.get(), message, encode_spec(init_spec(scope, std::move(*seccomp))), {}
+    );
+    if (ready) {
+        ready = co_await follow_setup(launched.control.get(), deadline, launched);
+    }
+    if (!ready) {
+        launched.end();
+        co_await launched.init.wait_end(deadline);
+        co_return std::unexpected(ready.error());
+    }
+    // As above: a ring would take non-blocking for "do not wait".
+    ::fcntl(launched.control.get(), F_SETFL, 0);
+    co_return launched;
+}
+
 base::Task<base::Result<LaunchedScope>> Launcher::launch(ScopeSpec spec, base::Deadline deadline) {
+    if (spec.tier == Tier::landlock) {
+        co_return co_await launch_supervisor(spec, deadline);
+    }
     auto launched = co_await try_launch(spec, deadline);
     // A template that was killed meanwhile says nothing; it was dropped, and another one is made.
     if (!launched && launched.error().code == kTemplateGone) {
@@ -430,6 +487,13 @@ std::string setup_remedy(const std::string& step, int error) {
         if (error == ENOSYS) {
             return "Linux 5.12 or newer is needed";
         }
+    }
+    if (step == "landlock" || step == "landlock_signals") {
+        return "Landlock ABI 6 is needed: Linux 6.12 or newer, booted with lsm=landlock,..., and a "
+               "seccomp profile that allows landlock_*";
+    }
+    if (step == "private_tmp") {
+        return "/tmp must be writable: mount an emptyDir or a tmpfs there";
     }
     if ((step == "open_sources" || step == "image") && error == EACCES) {
         return "uid 1000 must be able to reach this path (x on every directory above it)";

@@ -78,6 +78,11 @@ struct LaunchedScope {
     Tier tier = Tier::namespaces;
     // Listening on 127.0.0.1 in the scope's network, when the policy has an allow-list.
     base::Fd proxy_listener;
+    std::string private_tmp;  // of the landlock tier, in the place of /tmp and /home/gem
+
+    // Asks every process of the scope to be gone; the init's end is the proof. Pid 1 of a namespace
+    // takes the rest with it; a supervisor is hung up on, and ends last.
+    void end();
 };
 
 class Launcher {
@@ -93,11 +98,15 @@ class Launcher {
     base::Task<base::Result<LaunchedScope>> try_launch(
         const ScopeSpec& spec, base::Deadline deadline
     );
+    // The landlock tier's: a supervisor of its own, no template.
+    base::Task<base::Result<LaunchedScope>> launch_supervisor(
+        const ScopeSpec& spec, base::Deadline deadline
+    );
     [[nodiscard]] base::Result<int> program();
     [[nodiscard]] base::Result<TemplatePtr> start_template(bool own_network);
     [[nodiscard]] base::Result<TemplatePtr> template_for(const ScopeSpec& spec);
     void drop(const TemplatePtr& broken);
-    [[nodiscard]] base::Result<std::string> filter(const FilterOptions& options);
+    [[nodiscard]] base::Result<std::string> filter(const ScopeSpec& spec);
 
     base::Fd program_;                  // a sealed memfd, made with the first template
     std::list<TemplatePtr> templates_;  // the latest used first

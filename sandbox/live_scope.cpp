@@ -2,6 +2,7 @@
 
 #include "base/limits.hpp"
 #include "base/text.hpp"
+#include "sandbox/environment.hpp"
 #include "sandbox/violation.hpp"
 
 #include <cerrno>
@@ -35,17 +36,13 @@ LiveScope::LiveScope(
       io_(std::move(io)),
       counters_(std::move(counters)),
       log_(log),
-      network_(std::move(launched.network)),
-      init_(std::move(launched.init)),
-      control_fd_(std::move(launched.control)),
+      launched_(std::move(launched)),
       generation_(generation),
-      fresh_proc_(launched.fresh_proc),
-      memory_limit_(launched.memory_limit),
       closed_(executor_),
       supervisors_(executor_) {}
 
 void LiveScope::listen() {
-    auto reading = base::duplicate(control_fd_.get());
+    auto reading = base::duplicate(launched_.control.get());
     if (!reading) {
         on_closed();
         return;
@@ -102,7 +99,7 @@ void LiveScope::on_report(std::string_view bytes) {
                 {.evidence = "watch",
                  .command_bytes = std::uint64_t{static_cast<std::uint32_t>(message.value)} * 1024,
                  .scope_bytes = std::uint64_t{message.flag} * 1024,
-                 .limit_bytes = memory_limit_}
+                 .limit_bytes = launched_.memory_limit}
             );
             break;
         case Tag::processes:
@@ -122,7 +119,7 @@ void LiveScope::on_closed() {
     }
     alive_ = false;
     if (!closing_) {
-        log_.warning("scope_died", {{"generation", generation_}, {"pid", init_.pid()}});
+        log_.warning("scope_died", {{"generation", generation_}, {"pid", launched_.init.pid()}});
     }
     for (const auto& [number, process] : std::exchange(commands_, {})) {
         process->on_scope_died();
@@ -134,7 +131,7 @@ base::Task<base::Result<void>> LiveScope::send(
 ) {
     const auto deadline = base::Deadline::after(kSendLimit);
     for (;;) {
-        const int error = send_message(control_fd_.get(), message, text, fds);
+        const int error = send_message(launched_.control.get(), message, text, fds);
         if (error == 0) {
             co_return base::Result<void>{};
         }
@@ -184,7 +181,7 @@ base::Task<base::Result<void>> LiveScope::begin(ProcessPtr process, Command* com
     start.cwd = command->cwd;
     start.argv = command->argv;
     start.limits = command->limits;
-    for (const auto& [name, value] : command->environment) {
+    for (const auto& [name, value] : placed(command->environment, launched_.private_tmp)) {
         const bool dumb = terminal && name == "TERM" && value == "dumb";
         start.environment.push_back(name + "=" + (dumb ? "xterm" : value));
     }
@@ -401,20 +398,19 @@ base::Task<std::vector<BackgroundProcess>> LiveScope::background() {
 base::Task<void> LiveScope::end_init() {
     if (std::exchange(closing_, true)) {
         const auto proof = base::Deadline::after(limits::kKillProof);
-        while (init_.running() && co_await closed_.wait(proof)) {
+        while (launched_.init.running() && co_await closed_.wait(proof)) {
         }
         co_return;
     }
     co_await base::shield_from_cancellation();
-    init_.kill();
-    // The kernel lets a pid namespace's init end only after every other process in it is gone.
-    if (!co_await init_.wait_end(base::Deadline::after(limits::kKillProof))) {
-        log_.error("scope_not_ended", {{"generation", generation_}, {"pid", init_.pid()}});
+    launched_.end();
+    if (!co_await launched_.init.wait_end(base::Deadline::after(limits::kKillProof))) {
+        log_.error("scope_not_ended", {{"generation", generation_}, {"pid", launched_.init.pid()}});
     }
-    network_.reset();
+    launched_.network.reset();
     on_closed();
     control_stream_.reset();
-    control_fd_.reset();
+    launched_.control.reset();
     closed_.notify_all();
 }
 

@@ -45,7 +45,7 @@ class LiveScope final : public Scope,
     [[nodiscard]] std::size_t running() const { return running_; }
     [[nodiscard]] std::chrono::steady_clock::time_point last_used() const { return last_used_; }
     void touch() { last_used_ = std::chrono::steady_clock::now(); }
-    [[nodiscard]] bool fresh_proc() const { return fresh_proc_; }
+    [[nodiscard]] bool fresh_proc() const { return launched_.fresh_proc; }
 
   private:
     using ProcessPtr = std::shared_ptr<LiveProcess>;
@@ -68,13 +68,9 @@ class LiveScope final : public Scope,
     std::shared_ptr<ChildIo> io_;
     std::shared_ptr<SandboxCounters> counters_;
     const base::Log& log_;
-    std::unique_ptr<NetworkLease> network_;  // given up once `init_` has ended
-    ChildProcess init_;
+    LaunchedScope launched_;
     std::unique_ptr<ChildStream> control_stream_;
-    base::Fd control_fd_;
     std::uint64_t generation_;
-    bool fresh_proc_;
-    std::uint64_t memory_limit_;
     bool alive_ = true;
     bool closing_ = false;
     base::Notifier closed_;

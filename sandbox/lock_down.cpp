@@ -1,12 +1,15 @@
 #include "sandbox/lock_down.hpp"
 
+#include "fsmount/layout.hpp"
+#include "sandbox/landlock_rules.hpp"
+
 #include <cerrno>
 #include <cstring>
 #include <vector>
 
+#include <grp.h>
 #include <linux/capability.h>
 #include <linux/filter.h>
-#include <linux/landlock.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -31,17 +34,6 @@ bool limit(__rlimit_resource resource, rlim_t value) {
     const rlimit wanted{allowed, allowed};
     return ::setrlimit(resource, &wanted) == 0;
 }
-
-// Debian 12's header knows ABI 2; the kernel takes a longer structure than it knows when the rest
-// is zero.
-struct RulesetAttr {
-    std::uint64_t handled_access_fs = 0;
-    std::uint64_t handled_access_net = 0;
-    std::uint64_t scoped = 0;
-};
-constexpr std::uint64_t kScopeAbstractUnixSocket = 1;
-constexpr std::uint64_t kScopeSignal = 2;
-constexpr int kLandlockScopedAbi = 6;
 
 std::vector<sock_filter> instructions_of(const std::string& program) {
     std::vector<sock_filter> instructions(program.size() / sizeof(sock_filter));
@@ -81,6 +73,24 @@ base::Fd attach_listening(std::vector<sock_filter> instructions) {
 
 }  // namespace
 
+base::Result<void> drop_root() {
+    if (::geteuid() != 0) {
+        return {};
+    }
+    if (::setgroups(0, nullptr) != 0) {
+        return fail_step("setgroups");
+    }
+    if (::setresgid(fsmount::kGemGid, fsmount::kGemGid, fsmount::kGemGid) != 0) {
+        return fail_step("setresgid");
+    }
+    if (::setresuid(fsmount::kGemUid, fsmount::kGemUid, fsmount::kGemUid) != 0) {
+        return fail_step("setresuid");
+    }
+    // The change of identity took /proc/self away from us; id maps are written there.
+    return ::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) == 0 ? base::Result<void>{}
+                                                     : fail_step("PR_SET_DUMPABLE");
+}
+
 base::Result<void> set_limits(const InitSpec& spec) {
     if (!limit(RLIMIT_CORE, 0)) {
         return fail_step("RLIMIT_CORE");
@@ -106,6 +116,10 @@ base::Result<void> drop_capabilities() {
             return fail_step("PR_CAPBSET_DROP");
         }
     }
+    return clear_capabilities();
+}
+
+base::Result<void> clear_capabilities() {
     if (::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) != 0) {
         return fail_step("PR_CAP_AMBIENT");
     }
@@ -124,28 +138,11 @@ base::Result<void> forbid_new_privileges() {
     return {};
 }
 
-int landlock_abi() {
-    const long abi =
-        ::syscall(SYS_landlock_create_ruleset, nullptr, 0, LANDLOCK_CREATE_RULESET_VERSION);
-    return abi < 0 ? -errno : static_cast<int>(abi);
-}
-
 base::Result<void> restrict_shared_network(const InitSpec& spec) {
     if (spec.own_network || landlock_abi() < kLandlockScopedAbi) {
         return {};
     }
-    RulesetAttr attr;
-    attr.scoped = kScopeAbstractUnixSocket | kScopeSignal;
-    const base::Fd ruleset(
-        static_cast<int>(::syscall(SYS_landlock_create_ruleset, &attr, sizeof attr, 0))
-    );
-    if (!ruleset) {
-        return fail_step("landlock_create_ruleset");
-    }
-    if (::syscall(SYS_landlock_restrict_self, ruleset.get(), 0) != 0) {
-        return fail_step("landlock_restrict_self");
-    }
-    return {};
+    return scope_signals_and_sockets();
 }
 
 base::Result<base::Fd> attach_filter(const std::string& program) {

@@ -8,9 +8,13 @@
 
 namespace ars::sandbox {
 
+// A server that kept root (tests) hands it down; tools never get it. Nothing to do otherwise.
+[[nodiscard]] base::Result<void> drop_root();
 [[nodiscard]] base::Result<void> set_limits(const InitSpec& spec);
 // Bounding set, ambient and all three capability sets: empty.
 [[nodiscard]] base::Result<void> drop_capabilities();
+// The same without the bounding set, which takes a privilege to change: no_new_privs makes it moot.
+[[nodiscard]] base::Result<void> clear_capabilities();
 [[nodiscard]] base::Result<void> forbid_new_privileges();
 // Where the network is the server's, abstract unix sockets and signals are walled off by Landlock
 // (ABI 6); own namespaces do that otherwise. Nothing to do where the kernel lacks it.
@@ -19,8 +23,5 @@ namespace ars::sandbox {
 // kernel allows it, what the program answers with EPERM waits on the returned listener instead (see
 // denied_calls.hpp); elsewhere the answer is no descriptor, and EPERM is all that happens.
 [[nodiscard]] base::Result<base::Fd> attach_filter(const std::string& program);
-
-// The Landlock ABI of this kernel, or a negative errno.
-[[nodiscard]] int landlock_abi();
 
 }  // namespace ars::sandbox

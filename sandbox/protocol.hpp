@@ -26,7 +26,7 @@ namespace ars::sandbox {
 
 enum class Tag : std::uint32_t {
     // to the template
-    setup,         // text: an InitSpec of which only the mounts count
+    setup,         // text: an InitSpec of which only the mounts count; all of it, to a supervisor
     make_scope,    // id: names the scope's network for network_free; descriptors: control, mounts
     network_free,  // nothing of scope `id` is left, its network may serve again
     // to the init
@@ -68,6 +68,7 @@ inline constexpr int kControlFd = 3;  // of template and init, from their start
 inline constexpr const char* kInitName = "ars-scope-init";
 inline constexpr const char* kOwnNetwork = "own";  // argv[1] of a template: its scopes' network
 inline constexpr const char* kSharedNetwork = "shared";
+inline constexpr const char* kSupervisor = "landlock";  // argv[1] of a scope without a template
 inline constexpr int kProxyPort = 3128;  // where the proxy of an allow-list listens in the scope
 
 struct StartText {

@@ -276,7 +276,9 @@ base::Result<std::unique_ptr<Sandbox>> make_sandbox(
     std::signal(SIGCHLD, SIG_DFL);
     // First of all: the template sets itself up while this process goes on.
     Launcher launcher;
-    launcher.prepare(options.expected != Network::host);
+    if (options.expected_tier == Tier::namespaces) {
+        launcher.prepare(options.expected != Network::host);
+    }
     auto io = make_child_io(executor, options.backend);
     if (!io) {
         return std::unexpected(io.error());

@@ -8,6 +8,7 @@
 #include "base/limits.hpp"
 #include "base/log.hpp"
 #include "base/result.hpp"
+#include "fsmount/access_plan.hpp"
 #include "fsmount/mount_plan.hpp"
 #include "sandbox/command.hpp"
 #include "sandbox/outcome.hpp"
@@ -28,6 +29,8 @@ struct ScopeSpec {
     Policy policy;
     fsmount::MountPlan mounts;
     std::string hostname = "ars";
+    Tier tier = Tier::namespaces;
+    fsmount::AccessPlan access{};  // of the landlock tier, in the place of `mounts`
 };
 
 class Scope {
@@ -69,6 +72,7 @@ struct SandboxOptions {
     IoBackend backend = IoBackend::automatic;
     // The kind of network that the first scope is expected to want: prepared meanwhile.
     Network expected = Network::none;
+    Tier expected_tier = Tier::namespaces;  // the other one prepares nothing
 };
 
 // What happened in all scopes since the start.

@@ -1,7 +1,7 @@
 #include "sandbox/scope_template.hpp"
 
 #include "base/fd.hpp"
-#include "fsmount/layout.hpp"
+#include "sandbox/lock_down.hpp"
 #include "sandbox/network_stock.hpp"
 #include "sandbox/new_root.hpp"
 #include "sandbox/protocol.hpp"
@@ -14,7 +14,6 @@
 #include <utility>
 
 #include <fcntl.h>
-#include <grp.h>
 #include <linux/sched.h>
 #include <sched.h>
 #include <signal.h>
@@ -41,7 +40,7 @@ class Template {
     [[noreturn]] void serve();
 
   private:
-    base::Result<void> drop_root();
+    base::Result<void> become_gem() { return drop_root(); }
     base::Result<void> open_host_proc();
     base::Result<void> user_namespace();
     base::Result<void> namespaces();
@@ -58,25 +57,6 @@ class Template {
     NewRoot root_;
     NetworkStock networks_{host_proc_};
 };
-
-// A server that kept root (tests) hands it down; tools never get it.
-base::Result<void> Template::drop_root() {
-    if (::geteuid() != 0) {
-        return {};
-    }
-    if (::setgroups(0, nullptr) != 0) {
-        return fail_step("setgroups");
-    }
-    if (::setresgid(fsmount::kGemGid, fsmount::kGemGid, fsmount::kGemGid) != 0) {
-        return fail_step("setresgid");
-    }
-    if (::setresuid(fsmount::kGemUid, fsmount::kGemUid, fsmount::kGemUid) != 0) {
-        return fail_step("setresuid");
-    }
-    // The change of identity took /proc/self away from us; the id maps are written there.
-    return ::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) == 0 ? base::Result<void>{}
-                                                     : fail_step("PR_SET_DUMPABLE");
-}
 
 base::Result<void> Template::open_host_proc() {
     host_proc_ = base::Fd(::open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC));
@@ -132,7 +112,7 @@ void Template::run_steps() {
         base::Result<void> (Template::*run)();
     };
     constexpr Step kSteps[] = {
-        {"drop_root", &Template::drop_root},
+        {"drop_root", &Template::become_gem},
         {"open_host_proc", &Template::open_host_proc},
         {"user_namespace", &Template::user_namespace},
         {"namespaces", &Template::namespaces},

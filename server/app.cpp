@@ -4,6 +4,7 @@
 #include "runtime/models/scripted_client.hpp"
 #include "runtime/tools/builtin.hpp"
 #include "runtime/tools/subagent_tools.hpp"
+#include "server/tier_choice.hpp"
 
 #include <unistd.h>
 
@@ -139,19 +140,40 @@ base::Result<sandbox::ScopeSpec> App::scope_spec(
                 "\" shares the server's network, and this API demands no key: add api_keys"
         );
     }
-    sandbox::ScopeSpec spec;
-    spec.policy = std::move(*wanted);
     fsmount::PlanOptions plan;
-    plan.tmp_size = spec.policy.tmp_size;
     plan.data_dir = options_.data_dir;
     plan.users_dir = options_.users_dir;
     plan.hidden = config_.secret_files;
-    auto mounts = fsmount::make_mount_plan(workspace, plan);
-    if (!mounts) {
-        return std::unexpected(mounts.error());
+    return make_scope_spec(std::move(*wanted), options_.tier, workspace, std::move(plan));
+}
+
+base::Result<void> App::enter_landlock_tier() {
+    const auto refuse = [](std::string what) {
+        return base::fail(
+            base::ErrorKind::invalid,
+            "one_user_only",
+            "the landlock tier can mount nothing: its only workspace is the real "
+            "/home/gem/user-data, for one user; " +
+                std::move(what) + ", or give the container what the namespaces tier needs"
+        );
+    };
+    if (config_.config.users.size() > 1) {
+        return refuse("leave one of users: in the configuration");
     }
-    spec.mounts = std::move(*mounts);
-    return spec;
+    if (options_.users_dir != options_.data_dir + "/users") {
+        return refuse(
+            "mount the volume of mounts.users (" + options_.users_dir + ") there and remove the key"
+        );
+    }
+    if (!options_.workspace) {
+        auto real = open_real_workspace();
+        if (!real) {
+            return std::unexpected(real.error());
+        }
+        options_.workspace = std::move(*real);
+    }
+    options_.tier = sandbox::Tier::landlock;
+    return {};
 }
 
 agents::User App::user_of(const std::string& uid) const {

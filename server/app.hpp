@@ -27,6 +27,7 @@ struct AppOptions {
     // `ars run --workdir`: everybody's files are this directory, and it is the current one.
     std::shared_ptr<fsmount::Workspace> workspace;
     std::optional<sandbox::IoBackend> io;  // instead of the configuration's
+    sandbox::Tier tier = sandbox::Tier::namespaces;
     base::LogLevel log_level = base::LogLevel::info;
 };
 
@@ -49,6 +50,10 @@ class App {
     [[nodiscard]] base::Result<std::shared_ptr<fsmount::Workspace>> workspace_of(
         const std::string& uid
     ) const;
+
+    // From here on scopes are of the landlock tier, and the one user's files are the real
+    // /home/gem/user-data. Error with the remedy when there are more users, or files elsewhere.
+    [[nodiscard]] base::Result<void> enter_landlock_tier();
 
     // Ends runs and scopes; what is left on disk is what SIGKILL would leave.
     base::Task<void> shutdown();

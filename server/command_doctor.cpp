@@ -23,7 +23,7 @@ int command_doctor(const DoctorOptions& options) {
     std::exception_ptr error;
     boost::asio::co_spawn(
         io,
-        sandbox::probe_host(),
+        sandbox::probe_host(options.tier),
         [&](std::exception_ptr failure, sandbox::HostReport found) {
             error = failure;
             report = std::move(found);

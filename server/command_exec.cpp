@@ -9,9 +9,9 @@
 #include "server/exec_answers.hpp"
 #include "server/exec_batch.hpp"
 #include "server/exec_printer.hpp"
-#include "server/exec_workspace.hpp"
 #include "server/line_reader.hpp"
 #include "server/options.hpp"
+#include "server/tier_choice.hpp"
 #include "server/tool_settings.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
@@ -41,6 +41,7 @@ constexpr auto kFlushGrace = std::chrono::seconds(1);
 
 struct Session {
     const ExecOptions& options;
+    sandbox::Tier tier = sandbox::Tier::namespaces;
     std::shared_ptr<fsmount::Workspace> workspace;
     ToolSettings settings;
     std::unique_ptr<sandbox::Sandbox> sandbox;
@@ -60,16 +61,31 @@ void print_json(Session& session, const boost::json::object& answer) {
 }
 
 base::Task<base::Result<std::shared_ptr<sandbox::Scope>>> acquire_scope(Session& session) {
-    auto spec = [&session]() -> base::Result<sandbox::ScopeSpec> {
-        auto mounts = fsmount::make_mount_plan(*session.workspace, session.settings.plan);
-        if (!mounts) {
-            return std::unexpected(mounts.error());
-        }
-        return sandbox::ScopeSpec{session.settings.policy, std::move(*mounts), "ars"};
+    auto spec = [&session] {
+        return make_scope_spec(
+            session.settings.policy, session.tier, *session.workspace, session.settings.plan
+        );
     };
-    co_return co_await session.sandbox->acquire(
-        {"exec", "exec", session.settings.policy.name}, spec
-    );
+    const sandbox::ScopeKey key{"exec", "exec", session.settings.policy.name};
+    auto scope = co_await session.sandbox->acquire(key, spec);
+    if (scope || scope.error().code != "scope_setup_failed" || session.options.tier ||
+        session.tier == sandbox::Tier::landlock) {
+        co_return scope;
+    }
+    // --tier auto: the second best, from here on. Its workspace is not the one that was opened.
+    auto real = open_workspace(sandbox::Tier::landlock, session.options.workspace, false);
+    if (real) {
+        session.tier = sandbox::Tier::landlock;
+        session.workspace = std::move(real->workspace);
+        auto second = co_await session.sandbox->acquire(key, spec);
+        if (second) {
+            co_return second;
+        }
+        real = std::unexpected(second.error());
+    }
+    base::Error both = scope.error();
+    both.message += ". The landlock tier: " + real.error().message;
+    co_return std::unexpected(std::move(both));
 }
 
 // Output and exit code passed through: the command waits for a reader who is slow, but not beyond
@@ -246,32 +262,25 @@ int command_exec(const ExecOptions& options) {
         code != 0) {
         return code;
     }
-    std::unique_ptr<TemporaryWorkspace> temporary;
-    std::string directory = options.workspace;
-    if (directory.empty()) {
-        auto made = TemporaryWorkspace::make();
-        if (!made) {
-            return fail_setup(made.error().message);
-        }
-        temporary = std::move(*made);
-        directory = temporary->path();
-    }
-    auto workspace = fsmount::open_external_workspace(directory, options.allow_root_owner);
-    if (!workspace) {
-        return fail_setup(workspace.error().message);
+    const sandbox::Tier tier = options.tier.value_or(sandbox::Tier::namespaces);
+    auto opened = open_workspace(tier, options.workspace, options.allow_root_owner);
+    if (!opened) {
+        return fail_setup(opened.error().message);
     }
     if (auto dropped = sandbox::drop_to_gem(); !dropped) {
         return fail_setup(dropped.error().message);
     }
     const base::Log log(STDERR_FILENO, base::LogLevel::off);
     asio::io_context io(1);
+    settings.sandbox.expected_tier = tier;
     auto sandbox = sandbox::make_sandbox(io.get_executor(), settings.sandbox, log);
     if (!sandbox) {
         return fail_setup(sandbox.error().message);
     }
     Session session{
         .options = options,
-        .workspace = *workspace,
+        .tier = tier,
+        .workspace = opened->workspace,
         .settings = std::move(settings),
         .sandbox = std::move(*sandbox),
         .printer = Printer(io.get_executor())

@@ -10,6 +10,7 @@
 #include "server/directories.hpp"
 #include "server/options.hpp"
 #include "server/run_follower.hpp"
+#include "server/tier_choice.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/signal_set.hpp>
@@ -164,13 +165,13 @@ base::Result<AppOptions> prepare(const RunOptions& options) {
             return std::unexpected(made.error());
         }
     }
-    if (!options.workdir.empty()) {
-        auto workspace =
-            fsmount::open_external_workspace(options.workdir, options.allow_root_owner);
-        if (!workspace) {
-            return std::unexpected(workspace.error());
+    app.tier = choose_tier(options.tier);
+    if (!options.workdir.empty() || app.tier == sandbox::Tier::landlock) {
+        auto opened = open_workspace(app.tier, options.workdir, options.allow_root_owner);
+        if (!opened) {
+            return std::unexpected(opened.error());
         }
-        app.workspace = std::move(*workspace);
+        app.workspace = std::move(opened->workspace);
     }
     return app;
 }

@@ -72,16 +72,25 @@ base::Task<void> stop(Serving* serving, int exit_code) {
 base::Task<int> make_ready(Serving* serving) {
     const sandbox::HostReport report = co_await sandbox::probe_host();
     const SandboxConfig& wanted = serving->app.config().config.sandbox;
-    if (report.tier == "none" || (wanted.require_fresh_proc && report.proc != "fresh")) {
+    const bool landlock = report.tier == "landlock";
+    const bool less =
+        report.tier == "none" || (landlock && wanted.require != sandbox::Tier::landlock);
+    if (less || (wanted.require_fresh_proc && report.proc != "fresh")) {
         std::fprintf(
             stderr,
             "%sars serve: this host gives less than sandbox.require%s asks for; the lines marked "
             "-> "
             "say what helps\n",
             report.to_text().c_str(),
-            report.tier == "none" ? "" : "_fresh_proc"
+            less ? "" : "_fresh_proc"
         );
         co_return kExitUsage;
+    }
+    if (landlock) {
+        if (auto entered = serving->app.enter_landlock_tier(); !entered) {
+            std::fprintf(stderr, "ars serve: %s\n", entered.error().message.c_str());
+            co_return kExitUsage;
+        }
     }
     serving->api.sandbox_tier = report.tier;
     const base::Result<void> recovered = co_await serving->app.runs().recover();

@@ -4,14 +4,13 @@
 #include "base/limits.hpp"
 #include "base/log.hpp"
 #include "base/offload.hpp"
-#include "fsmount/mount_plan.hpp"
 #include "runtime/tools/builtin.hpp"
 #include "runtime/tools/environment.hpp"
 #include "runtime/tools/result_cap.hpp"
 #include "sandbox/privileges.hpp"
 #include "sandbox/scope.hpp"
-#include "server/exec_workspace.hpp"
 #include "server/options.hpp"
+#include "server/tier_choice.hpp"
 #include "server/tool_settings.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
@@ -113,25 +112,21 @@ base::Task<void> call_tool(
 base::Result<tools::ToolResult> run_tool(
     tools::Tool& tool,
     json::object arguments,
+    sandbox::Tier tier,
     const std::shared_ptr<fsmount::Workspace>& workspace,
     const ToolSettings& settings
 ) {
     asio::io_context io(1);
     const base::Log log(STDERR_FILENO, base::LogLevel::warning);
     base::Offload offload(kOffloadThreads);
-    auto sandbox = sandbox::make_sandbox(io.get_executor(), settings.sandbox, log);
+    sandbox::SandboxOptions expected = settings.sandbox;
+    expected.expected_tier = tier;
+    auto sandbox = sandbox::make_sandbox(io.get_executor(), expected, log);
     if (!sandbox) {
         return std::unexpected(sandbox.error());
     }
-    const auto spec = [&workspace, &settings]() -> base::Result<sandbox::ScopeSpec> {
-        sandbox::ScopeSpec out;
-        out.policy = settings.policy;
-        auto plan = fsmount::make_mount_plan(*workspace, settings.plan);
-        if (!plan) {
-            return std::unexpected(plan.error());
-        }
-        out.mounts = std::move(*plan);
-        return out;
+    const auto spec = [&workspace, &settings, tier] {
+        return make_scope_spec(settings.policy, tier, *workspace, settings.plan);
     };
     tools::Environment environment(
         workspace,
@@ -194,25 +189,15 @@ int command_tool(const ToolOptions& options) {
         code != 0) {
         return code;
     }
-    std::unique_ptr<TemporaryWorkspace> temporary;
-    std::string directory = options.workspace;
-    if (directory.empty()) {
-        auto made = TemporaryWorkspace::make();
-        if (!made) {
-            return complain(kExitFailed, made.error().message);
-        }
-        temporary = std::move(*made);
-        directory = temporary->path();
-    }
-    // While still root: a foreign owner needs an id-mapped mount.
-    const auto workspace = fsmount::open_external_workspace(directory, options.allow_root_owner);
-    if (!workspace) {
-        return complain(kExitUsage, workspace.error().message);
+    const sandbox::Tier tier = choose_tier(options.tier);
+    const auto opened = open_workspace(tier, options.workspace, options.allow_root_owner);
+    if (!opened) {
+        return complain(kExitUsage, opened.error().message);
     }
     if (auto dropped = sandbox::drop_to_gem(); !dropped) {
         return complain(kExitFailed, dropped.error().message);
     }
-    const auto result = run_tool(*tool, std::move(*arguments), *workspace, settings);
+    const auto result = run_tool(*tool, std::move(*arguments), tier, opened->workspace, settings);
     if (!result) {
         return complain(kExitFailed, result.error().message);
     }

@@ -1,65 +1,14 @@
 #include "server/exec_workspace.hpp"
 
-#include "base/fd.hpp"
 #include "fsmount/layout.hpp"
+#include "fsmount/tree_removal.hpp"
 
 #include <cerrno>
 #include <cstdlib>
-#include <string_view>
-#include <vector>
 
-#include <dirent.h>
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 namespace ars::server {
-
-namespace {
-
-// Deeper trees than this are left behind rather than followed: each level holds one descriptor.
-constexpr int kDeepest = 512;
-
-void empty_directory(int directory, int depth) {
-    DIR* const listing = ::fdopendir(::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (listing == nullptr) {
-        return;
-    }
-    std::vector<std::string> names;
-    while (const dirent* entry = ::readdir(listing)) {
-        const std::string_view name = entry->d_name;
-        if (name != "." && name != "..") {
-            names.emplace_back(name);
-        }
-    }
-    ::closedir(listing);
-    for (const std::string& name : names) {
-        if (::unlinkat(directory, name.c_str(), 0) == 0 || (errno != EISDIR && errno != EPERM)) {
-            continue;
-        }
-        constexpr int kFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-        base::Fd below(::openat(directory, name.c_str(), kFlags));
-        if (!below && errno == EACCES) {
-            (void)::fchmodat(directory, name.c_str(), S_IRWXU, 0);
-            below = base::Fd(::openat(directory, name.c_str(), kFlags));
-        }
-        if (below && depth < kDeepest) {
-            (void)::fchmod(below.get(), S_IRWXU);
-            empty_directory(below.get(), depth + 1);
-        }
-        (void)::unlinkat(directory, name.c_str(), AT_REMOVEDIR);
-    }
-}
-
-}  // namespace
-
-void remove_tree(const std::string& path) {
-    const base::Fd directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-    if (directory) {
-        empty_directory(directory.get(), 0);
-    }
-    (void)::rmdir(path.c_str());
-}
 
 base::Result<std::unique_ptr<TemporaryWorkspace>> TemporaryWorkspace::make() {
     const char* const wanted = std::getenv("TMPDIR");
@@ -75,6 +24,6 @@ base::Result<std::unique_ptr<TemporaryWorkspace>> TemporaryWorkspace::make() {
     return made;
 }
 
-TemporaryWorkspace::~TemporaryWorkspace() { remove_tree(path_); }
+TemporaryWorkspace::~TemporaryWorkspace() { fsmount::remove_tree(path_); }
 
 }  // namespace ars::server

@@ -26,8 +26,4 @@ class TemporaryWorkspace {
     std::string path_;
 };
 
-// Removes a directory tree without following links. Tools choose its content, so nothing in it is
-// trusted.
-void remove_tree(const std::string& path);
-
 }  // namespace ars::server

@@ -55,6 +55,20 @@ void add_policy(CLI::App& command, std::string& policy, std::string& config) {
     command.add_option("--config", config, "appliance.yaml, for its policies and environment");
 }
 
+void add_tier(CLI::App& command, TierOption& tier) {
+    const auto read = [&tier](const std::string& name) {
+        tier = name == "namespaces" ? TierOption(sandbox::Tier::namespaces)
+               : name == "landlock" ? TierOption(sandbox::Tier::landlock)
+                                    : std::nullopt;
+    };
+    command
+        .add_option_function<std::string>(
+            "--tier", read, "auto (the best that works), namespaces or landlock"
+        )
+        ->check(CLI::IsMember({"auto", "namespaces", "landlock"}))
+        ->type_name("TIER");
+}
+
 // All commands with the values they parse into.
 struct CommandLine {
     CLI::App app{"ARS: agents and their sandboxed tools, in one binary", "ars"};
@@ -76,6 +90,7 @@ struct CommandLine {
             app.add_subcommand("doctor", "what this host lets the sandbox do, and how to get more");
         doctor_command->add_flag("--json", doctor.json, "machine-readable");
         add_io(*doctor_command, doctor.io);
+        add_tier(*doctor_command, doctor.tier);
         auto* check_command =
             app.add_subcommand("check", "read a configuration and report every fault in it");
         check_command->add_option("--config", check.config, "appliance.yaml")->required();
@@ -101,6 +116,7 @@ struct CommandLine {
         );
         add_workspace(*command, run.workdir, run.allow_root_owner, "--workdir,--workspace");
         add_io(*command, run.io);
+        add_tier(*command, run.tier);
         command->add_flag("--json", run.json, "print the run's events as JSON lines instead");
     }
 
@@ -115,6 +131,7 @@ struct CommandLine {
         command->add_flag(
             "--batch", exec.batch, "read commands as JSON lines, print an outcome line for each"
         );
+        add_tier(*command, exec.tier);
         add_workspace(*command, exec.workspace, exec.allow_root_owner, "--workspace");
     }
 
@@ -125,6 +142,7 @@ struct CommandLine {
             ->required();
         add_policy(*command, tool.policy, tool.config);
         add_io(*command, tool.io);
+        add_tier(*command, tool.tier);
         add_workspace(*command, tool.workspace, tool.allow_root_owner, "--workspace");
     }
 

@@ -14,6 +14,9 @@ namespace ars::server {
 // --io; absent = as configured, or the best that works.
 using IoOption = std::optional<sandbox::IoBackend>;
 
+// --tier; absent = auto, the best that works.
+using TierOption = std::optional<sandbox::Tier>;
+
 struct ServeOptions {
     std::string config;
     std::string listen;  // empty = from the config
@@ -26,6 +29,7 @@ struct RunOptions {
     std::string config;   // empty = ./configs/appliance.yaml or /etc/ars/appliance.yaml
     std::string workdir;  // empty = a project directory in the state
     IoOption io;
+    TierOption tier;
     bool json = false;
     bool allow_root_owner = false;
 };
@@ -36,6 +40,7 @@ struct ExecOptions {
     std::string policy = "default";
     std::string config;  // empty = the built-in policies and defaults
     IoOption io;
+    TierOption tier;
     bool json = false;
     bool batch = false;
     bool allow_root_owner = false;
@@ -46,10 +51,12 @@ struct ToolOptions {
     std::string workspace;
     std::string policy = "default";
     std::string config;  // empty = the built-in policies and defaults
+    TierOption tier;
     IoOption io;
     bool allow_root_owner = false;
 };
 struct DoctorOptions {
+    TierOption tier;
     IoOption io;
     bool json = false;
 };

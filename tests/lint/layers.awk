@@ -11,7 +11,7 @@ BEGIN {
     below["server"] = "runtime/runs " below["runtime/runs"]
 
     # Doors: of these rooms, the rooms named first may include only the headers listed.
-    door["sandbox>fsmount"] = "mount_plan.hpp layout.hpp"
+    door["sandbox>fsmount"] = "mount_plan.hpp access_plan.hpp layout.hpp tree_removal.hpp"
     door["runtime>sandbox"] = "scope.hpp outcome.hpp policy.hpp"
 
     # Which files may include a library: prefix of the header -> space-separated path prefixes.

@@ -13,9 +13,12 @@ namespace {
 
 // A server to be killed: holds a scope in which three processes sleep `seconds`, and says when they
 // do.
-void hold_a_scope(const std::string& seconds) {
+void hold_a_scope(const std::string& seconds, std::string_view tier) {
     using namespace ars::sandbox::testing;
     Bench bench;
+    if (tier == "landlock") {
+        bench.tier() = ars::sandbox::Tier::landlock;
+    }
     const std::string sleep = "sleep " + seconds;
     auto command =
         shell(sleep + " & setsid " + sleep + " & (" + sleep + " & ) ; echo up; exec " + sleep);
@@ -26,8 +29,8 @@ void hold_a_scope(const std::string& seconds) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    if (argc == 3 && std::string_view(argv[1]) == "hold-a-scope") {
-        hold_a_scope(argv[2]);
+    if (argc == 4 && std::string_view(argv[1]) == "hold-a-scope") {
+        hold_a_scope(argv[2], argv[3]);
         return 0;
     }
     testing::InitGoogleTest(&argc, argv);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/async.hpp"
+#include "base/digest.hpp"
 #include "base/log.hpp"
 #include "base/task_group.hpp"
 #include "fsmount/layout.hpp"
@@ -13,6 +14,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <fstream>
 #include <memory>
 #include <optional>
 #include <string>
@@ -95,6 +97,41 @@ inline fsmount::MountPlan small_plan(const std::string& workspace) {
     return plan;
 }
 
+// The same for the landlock tier, where the workspace is at its own path.
+inline fsmount::AccessPlan small_access(const std::string& workspace) {
+    using enum fsmount::Access;
+    fsmount::AccessPlan plan;
+    plan.private_tmp = "/tmp/ars-scope-test-" + base::random_uuid();
+    plan.rules = {
+        {run, "/usr"},
+        {run, "/etc"},
+        {read, "/proc"},
+        {terminal, "/dev/pts"},
+        {terminal, "/dev/ptmx"},
+        {terminal, "/dev/tty"},
+        {list, "/dev"},
+        {shared_memory, "/dev/shm"},
+        {write, workspace},
+        {write, plan.private_tmp},
+    };
+    for (const char* name : {"null", "zero", "full", "random", "urandom"}) {
+        plan.rules.push_back({device, std::string("/dev/") + name});
+    }
+    return plan;
+}
+
+inline ScopeSpec small_spec(const Policy& policy, Tier tier, const std::string& workspace) {
+    ScopeSpec spec;
+    spec.policy = policy;
+    spec.tier = tier;
+    if (tier == Tier::landlock) {
+        spec.access = small_access(workspace);
+    } else {
+        spec.mounts = small_plan(workspace);
+    }
+    return spec;
+}
+
 inline Command shell(std::string text, base::milliseconds timeout = 20s) {
     Command command;
     command.argv = {"bash", "-c", std::move(text)};
@@ -154,8 +191,8 @@ class Bench {
 
     base::Result<std::shared_ptr<Scope>> acquire(const std::string& id = "root") {
         const std::string workspace = directory_.path();
-        auto spec = [workspace, policy = policy_]() -> base::Result<ScopeSpec> {
-            return ScopeSpec{policy, small_plan(workspace), "ars"};
+        auto spec = [workspace, policy = policy_, tier = tier_]() -> base::Result<ScopeSpec> {
+            return small_spec(policy, tier, workspace);
         };
         return run(sandbox_->acquire({"alice", id, policy_.name}, spec));
     }
@@ -168,6 +205,9 @@ class Bench {
     }
     Outcome command(Command c, const std::string& id = "root") {
         const auto s = scope(id);
+        if (c.cwd == fsmount::kUserData) {
+            c.cwd = guest();
+        }
         return run(s->run(std::move(c)));
     }
     Outcome sh(std::string text, base::milliseconds timeout = 20s) {
@@ -176,6 +216,19 @@ class Bench {
 
     Sandbox& sandbox() { return *sandbox_; }
     Policy& policy() { return policy_; }
+    Tier& tier() { return tier_; }
+    // The workspace as tools name it.
+    [[nodiscard]] std::string guest() const {
+        return tier_ == Tier::landlock ? directory_.path() : std::string(fsmount::kUserData);
+    }
+    // Copies a program of tests/sandbox_programs into the workspace; its name for tools.
+    [[nodiscard]] std::string install(const std::string& program) const {
+        const std::string copy = directory_.path() + "/probe";
+        std::ifstream from(std::string(ARS_SANDBOX_PROGRAMS) + "/" + program, std::ios::binary);
+        std::ofstream(copy, std::ios::binary) << from.rdbuf();
+        ::chmod(copy.c_str(), 0755);
+        return guest() + "/probe";
+    }
     asio::any_io_executor executor() { return io_.get_executor(); }
     const std::string& workspace() const { return directory_.path(); }
 
@@ -187,16 +240,23 @@ class Bench {
 
     TemporaryDirectory directory_;
     Policy policy_;
+    Tier tier_ = Tier::namespaces;
     base::Log log_;
     asio::io_context io_{1};
     std::unique_ptr<Sandbox> sandbox_;
 };
 
-// The namespaces tier is missing on this host: skip, with the reason.
-#define ARS_NEEDS_SCOPES(bench)                                                          \
-    if (const auto acquired = (bench).acquire(); !acquired) {                            \
-        GTEST_SKIP() << "no namespaces tier on this host: " << acquired.error().message; \
-    }                                                                                    \
+// Without a devpts of the scope's own, terminals are there when the host opens /dev/ptmx to all.
+inline bool terminals_for_gem() {
+    struct stat info{};
+    return ::stat("/dev/ptmx", &info) == 0 && (info.st_mode & 0006U) == 0006U;
+}
+
+// The tier is missing on this host: skip, with the reason.
+#define ARS_NEEDS_SCOPES(bench)                                                    \
+    if (const auto acquired = (bench).acquire(); !acquired) {                      \
+        GTEST_SKIP() << "no such tier on this host: " << acquired.error().message; \
+    }                                                                              \
     static_assert(true)
 
 }  // namespace ars::sandbox::testing

@@ -41,7 +41,7 @@ base::Task<void> acquire_into(
     Sandbox* sandbox, std::string workspace, std::vector<std::uint64_t>* generations
 ) {
     auto spec = [workspace]() -> base::Result<ScopeSpec> {
-        return ScopeSpec{Policy{}, small_plan(workspace), "ars"};
+        return small_spec({}, Tier::namespaces, workspace);
     };
     auto scope = co_await sandbox->acquire({"bob", "root", "default"}, spec);
     generations->push_back(scope ? (*scope)->generation() : 0);
@@ -143,7 +143,7 @@ TEST_P(ScopeLife, FailedSetUpNamesStepAndErrnoAndLeavesNoChild) {
     Bench bench(GetParam());
     ARS_NEEDS_SCOPES(bench);
     auto spec = []() -> base::Result<ScopeSpec> {
-        return ScopeSpec{Policy{}, small_plan("/nonexistent/workspace"), "ars"};
+        return small_spec({}, Tier::namespaces, "/nonexistent/workspace");
     };
     const auto made = bench.run(bench.sandbox().acquire({"alice", "broken", "default"}, spec));
     ASSERT_FALSE(made);
@@ -171,7 +171,7 @@ bool anyone_runs(const std::string& argument) {
 
 // Starts this program again as a "server" that holds a scope with three sleeping processes; see
 // main_test.cpp.
-pid_t start_server(const std::string& seconds, base::Fd& output) {
+pid_t start_server(const std::string& seconds, Tier tier, base::Fd& output) {
     auto pipe = base::make_pipe();
     posix_spawn_file_actions_t actions;
     ::posix_spawn_file_actions_init(&actions);
@@ -179,7 +179,8 @@ pid_t start_server(const std::string& seconds, base::Fd& output) {
     std::string program = "/proc/self/exe";
     std::string mode = "hold-a-scope";
     std::string argument = seconds;
-    std::array<char*, 4> argv{program.data(), mode.data(), argument.data(), nullptr};
+    std::string walls = tier == Tier::landlock ? "landlock" : "namespaces";
+    std::array<char*, 5> argv{program.data(), mode.data(), argument.data(), walls.data(), nullptr};
     pid_t pid = 0;
     EXPECT_EQ(::posix_spawn(&pid, program.c_str(), &actions, nullptr, argv.data(), environ), 0);
     ::posix_spawn_file_actions_destroy(&actions);
@@ -187,14 +188,17 @@ pid_t start_server(const std::string& seconds, base::Fd& output) {
     return pid;
 }
 
-TEST(ScopeAndServer, NothingSurvivesAKillOfTheServer) {
+class ScopeAndServer : public ::testing::TestWithParam<Tier> {};
+
+TEST_P(ScopeAndServer, NothingSurvivesAKillOfTheServer) {
     {
         Bench bench;
+        bench.tier() = GetParam();
         ARS_NEEDS_SCOPES(bench);
     }
     const std::string seconds = "98765." + std::to_string(::getpid());
     base::Fd output;
-    const pid_t server = start_server(seconds, output);
+    const pid_t server = start_server(seconds, GetParam(), output);
     char line[64] = {};
     ASSERT_GT(::read(output.get(), line, sizeof line - 1), 0);
     ASSERT_STREQ(line, "ready\n");
@@ -208,6 +212,13 @@ TEST(ScopeAndServer, NothingSurvivesAKillOfTheServer) {
     }
     EXPECT_FALSE(left);
 }
+
+INSTANTIATE_TEST_SUITE_P(
+    Tiers,
+    ScopeAndServer,
+    ::testing::Values(Tier::namespaces, Tier::landlock),
+    [](const auto& info) { return info.param == Tier::landlock ? "landlock" : "namespaces"; }
+);
 
 INSTANTIATE_TEST_SUITE_P(
     Backends,
