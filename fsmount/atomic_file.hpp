@@ -1,5 +1,5 @@
-// Writing a file so that a reader, or a writer that is killed, meets the old content or the new one.
-// Not synced to the disk, as little as what a shell writes. Internal to the room.
+// Writing a file so that a reader, or a writer that is killed, meets the old content or the new
+// one. Not synced to the disk, as little as what a shell writes. Internal to the room.
 #pragma once
 
 #include "base/result.hpp"
