@@ -38,7 +38,8 @@ TEST_F(Attacks, SignalBombDoesNotReachKeepersOrInit) {
     EXPECT_NE(outcome.status, OutcomeStatus::setup_failed);
     // What it left running strikes later commands of this scope for a while, nothing more.
     std::string answer;
-    for (int i = 0; i < 100 && answer != "on\n"; ++i) {
+    const auto until = base::Deadline::after(30s);
+    while (answer != "on\n" && !until.passed()) {
         answer = bench.sh("sleep 0.3; echo on").out;
     }
     EXPECT_EQ(answer, "on\n");
