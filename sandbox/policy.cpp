@@ -1,5 +1,7 @@
 #include "sandbox/policy.hpp"
 
+#include "sandbox/egress_rules.hpp"
+
 namespace ars::sandbox {
 
 namespace {
@@ -20,6 +22,9 @@ base::Result<void> check_policy(const Policy& policy) {
     }
     if (policy.network != Network::allowlist && !policy.allowed_hosts.empty()) {
         return contradiction(policy, "allowed hosts mean something with an allow-list only");
+    }
+    if (auto rules = EgressRules::parse(policy.allowed_hosts); !rules) {
+        return std::unexpected(rules.error());
     }
     if (policy.name.empty()) {
         return contradiction(policy, "without a name it would share scopes with others");

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace ars::server {
 
 namespace {
@@ -139,6 +141,20 @@ void check_network(const PolicyConfig& policy, const Config& config, const Field
             .fault(
                 "means nothing without an allow-list", "write network: allowlist, or remove the key"
             );
+    }
+    const std::vector<std::string> hosts =
+        policy.allowed_hosts.value_or(std::vector<std::string>());
+    for (std::size_t i = 0; i < hosts.size(); ++i) {
+        sandbox::Policy alone;
+        alone.network = sandbox::Network::allowlist;
+        alone.allowed_hosts = {hosts[i]};
+        if (const auto sound = sandbox::check_policy(alone); !sound) {
+            const std::string& text = sound.error().message;  // "what; remedy"
+            const std::size_t cut = std::min(text.find("; "), text.size());
+            place.at("allowed_hosts")
+                .at(i)
+                .fault(text.substr(0, cut), text.substr(std::min(cut + 2, text.size())));
+        }
     }
     if (listed && config.sandbox.require == sandbox::Tier::landlock) {
         place.at("network").fault(

@@ -80,6 +80,19 @@ TEST_F(SandboxConfigTest, EveryFaultOfEveryPolicyIsReportedAtOnce) {
     );
 }
 
+TEST_F(SandboxConfigTest, C86_AHostThatHasTwoSpellingsIsRefusedWhereItStands) {
+    EXPECT_THAT(
+        faults(with(R"(sandbox:
+  policies:
+    web: {network: allowlist, allowed_hosts: [good.example, "169.254.169.254", "good.example."]}
+)")),
+        ElementsAre(
+            HasSubstr("appliance.yaml:7: sandbox.policies.web.allowed_hosts[1]: "),
+            HasSubstr("appliance.yaml:7: sandbox.policies.web.allowed_hosts[2]: ")
+        )
+    );
+}
+
 TEST_F(SandboxConfigTest, AnAgentChoosesAmongTheDeclaredPolicies) {
     write("agents/a.yaml", "slug: a\nconfig_json:\n  context: {policy: careful}\n");
     write("agents/b.yaml", "slug: b\nconfig_json:\n  context: {policy: carefull}\n");
