@@ -387,7 +387,9 @@ INSTANTIATE_TEST_SUITE_P(
 class IdleScope : public ::testing::Test {};
 
 TEST_F(IdleScope, C23_IsKeptWhileACommandGoesOnButNotForALeftover) {
-    Bench bench(IoBackend::automatic, {.idle_release = 200ms});
+    SandboxOptions options;
+    options.idle_release = 200ms;
+    Bench bench(IoBackend::automatic, options);
     ARS_NEEDS_SCOPES(bench);
     const auto process = *bench.run(bench.scope()->start(shell("sleep 1; sleep 600 & echo done")));
     EXPECT_TRUE(bench.run(process->wait(base::Deadline::after(20s))));
