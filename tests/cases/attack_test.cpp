@@ -116,11 +116,8 @@ TEST_P(Attack, ServerAndInitAreOutOfReach) {
 
 TEST_P(Attack, ToolOfAnotherScopeIsOutOfReach) {
     const std::string mark = marker();
-    TempDir second;
-    give_to_gem(second.path());
-    SessionOptions options;
-    options.workspace = second.path();
-    Session other(GetParam(), options);
+    const Workspace second(landlock());
+    Session other(GetParam(), second.options());
     EXPECT_TRUE(exited(other.run("sleep " + mark + " & true"), 0));
     std::string victim;
     for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
@@ -324,16 +321,13 @@ TEST_P(Attack, FloodOfBytesThatAreNoTextIsBounded) {
 TEST_P(Attack, LinkSwappedUnderAReaderNeverLeadsOutside) {
     const TempDir outside;
     const std::string secret = outside.write("secret", "hunter2");
-    const std::string workspace = workspace_with({"link_swap"});
-    workspace_.write("real", "mine");
+    workspace_with({"link_swap"});
+    workspace().write("real", "mine");
     ASSERT_TRUE(exited(run("./link_swap " + secret + " >/dev/null & sleep 0.2"), 0));
     int mine = 0;
     for (int i = 0; i < 20; ++i) {
-        std::vector<std::string> argv{
-            ars_binary(), "tool", "read_file", R"({"file_path": "real"})"
-        };
-        argv.insert(argv.end(), {"--workspace", workspace});
-        const Finished read = ars::tests::run(argv);
+        const Finished read =
+            ars::tests::run(tool_argv("read_file", {{"file_path", workspace().guest("real")}}));
         EXPECT_EQ((read.out + read.err).find("hunter2"), std::string::npos) << read.out << read.err;
         mine += read.out.find("mine") != std::string::npos ? 1 : 0;
     }

@@ -22,6 +22,17 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
+constexpr const char* kUserData = "/home/gem/user-data";
+
+// Made as the image would have it.
+std::string user_data() {
+    if (std::filesystem::create_directories(kUserData)) {
+        give_to_gem("/home/gem");
+        give_to_gem(kUserData);
+    }
+    return kUserData;
+}
+
 }  // namespace
 
 // -----------------------------------------------------------------------
@@ -76,24 +87,57 @@ void Cases::SetUp() {
         GTEST_SKIP() << *reason;
     }
     tier_ = tier_of(GetParam());
-    give_to_gem(workspace_.path());
+    if (landlock() && ::access(kUserData, X_OK) != 0 && ::geteuid() != 0) {
+        GTEST_SKIP() << "the landlock tier works in " << kUserData
+                     << ", and only root can make that";
+    }
+    workspace_ = std::make_unique<Workspace>(landlock());
+}
+
+Workspace::Workspace(bool landlock)
+    : landlock_(landlock), dir_(landlock ? user_data() : std::string("/tmp")) {
+    give_to_gem(dir_.path());
+}
+
+std::string Workspace::guest(const std::string& name) const {
+    return (landlock_ ? dir_.path() : std::string(kUserData)) + "/" + name;
+}
+
+SessionOptions Workspace::options() const {
+    SessionOptions options;
+    (landlock_ ? options.directory : options.workspace) = dir_.path();
+    return options;
 }
 
 Session& Cases::session() {
     if (!session_) {
+        const SessionOptions own = workspace_->options();
         if (options_.workspace.empty()) {
-            options_.workspace = workspace_.path();
+            options_.workspace = own.workspace;
+            options_.directory = own.directory;
         }
         session_ = std::make_unique<Session>(GetParam(), options_);
     }
     return *session_;
 }
 
+std::vector<std::string> Cases::tool_argv(const std::string& name, const json::object& arguments) {
+    std::vector<std::string> argv{ars_binary(), "tool"};
+    for (const std::string& flag : GetParam().flags()) {
+        argv.push_back(flag);
+    }
+    argv.insert(argv.end(), {name, json::serialize(arguments)});
+    if (const SessionOptions own = workspace_->options(); !own.workspace.empty()) {
+        argv.insert(argv.end(), {"--workspace", own.workspace});
+    }
+    return argv;
+}
+
 std::string Cases::workspace_with(const std::vector<std::string>& programs) {
     for (const std::string& name : programs) {
-        install_program(name, workspace_.path());
+        install_program(name, workspace_->path());
     }
-    return workspace_.path();
+    return workspace_->path();
 }
 
 std::string marker() {

@@ -30,7 +30,23 @@ std::string sandbox_program(const std::string& name);
 // Copies one into a directory, executable by everybody.
 void install_program(const std::string& name, const std::string& directory);
 
-// The suite: each test once for each setting of kSettings.
+// A directory that tools see as theirs, gone with its content at the end: a workspace of its own, or, in the landlock
+// tier, which can mount nothing, one in the only workspace there is.
+class Workspace {
+  public:
+    explicit Workspace(bool landlock);
+    [[nodiscard]] const std::string& path() const { return dir_.path(); }
+    // How tools name a file of it.
+    [[nodiscard]] std::string guest(const std::string& name) const;
+    [[nodiscard]] SessionOptions options() const;
+    void write(const std::string& name, const std::string& text) const { dir_.write(name, text); }
+
+  private:
+    bool landlock_;
+    TempDir dir_;
+};
+
+// The suite: each test once for each setting of every_setting().
 class Cases : public testing::TestWithParam<Setting> {
   protected:
     void SetUp() override;
@@ -40,18 +56,23 @@ class Cases : public testing::TestWithParam<Setting> {
         return session().run(script, std::move(more));
     }
     json::object python(const std::string& code, json::object more = {}) {
-        return session().run(std::vector<std::string>{"python3", "-c", code}, std::move(more));
+        return session().run(
+            std::vector<std::string>{"python3", "-c", code}, std::move(more)
+        );
     }
     // The two columns of a case whose right answer differs.
     [[nodiscard]] bool landlock() const { return tier_ == "landlock"; }
+    [[nodiscard]] Workspace& workspace() { return *workspace_; }
     // A workspace with the named programs of tests/sandbox_programs in it.
     std::string workspace_with(const std::vector<std::string>& programs);
+    // The tool's argument list as `ars tool` takes it, in this setting and workspace.
+    std::vector<std::string> tool_argv(const std::string& name, const json::object& arguments);
 
     SessionOptions options_;  // of session(): set before its first use
-    TempDir workspace_;       // passed as --workspace unless options_ names another
 
   private:
     std::string tier_;
+    std::unique_ptr<Workspace> workspace_;
     std::unique_ptr<Session> session_;
 };
 

@@ -119,10 +119,8 @@ TEST_P(ProcessCases, C09_OneFullScopeDoesNotStarveAnother) {
         {{"timeout", "20s"}}
     );
     EXPECT_EQ(text(full, "stdout"), "full\n") << json::serialize(full);
-    TempDir second;
-    give_to_gem(second.path());
-    SessionOptions options;
-    options.workspace = second.path();
+    const Workspace second(landlock());
+    const SessionOptions options = second.options();
     const json::object other = exec_json(GetParam(), {"true"}, options);
     // Without a user namespace the count is per uid: a clear refusal with its cause is right there
     // too.

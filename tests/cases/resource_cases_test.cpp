@@ -15,7 +15,7 @@ TEST_P(ResourceCases, C84_CrashIsASignalAndLeavesNoCore) {
     EXPECT_TRUE(has_status(done, "signalled"));
     EXPECT_EQ(number(done, "signal"), 11);
     EXPECT_EQ(text(done, "stdout"), "0\n");
-    EXPECT_TRUE(std::filesystem::is_empty(workspace_.path()));
+    EXPECT_TRUE(std::filesystem::is_empty(workspace().path()));
 }
 
 TEST_P(ResourceCases, C88_EnvironmentOfTheServerDoesNotReachATool) {

@@ -116,9 +116,19 @@ TEST_P(RuntimeCases, C44_DebuggersFailFast) {
     }
 }
 
+TEST_P(RuntimeCases, C44_DebugPolicyTracesItsOwnChildren) {
+    ARS_NEEDS("strace");
+    options_.flags = {"--policy", "debug"};
+    const json::object done =
+        run("strace -f -o trace true && grep -c execve trace", {{"timeout", "15s"}});
+    EXPECT_TRUE(exited(done, 0));
+}
+
 TEST_P(RuntimeCases, C45_NestedUserNamespaceIsRefusedByName) {
     const json::object done = run("unshare -Ur id");
-    EXPECT_FALSE(exited(done, 0));
+    EXPECT_TRUE(has_status(done, "violation"));
+    EXPECT_NE(number(done, "exit_code"), 0);
+    EXPECT_TRUE(holds(done, "detail", "unshare")) << json::serialize(done);
     EXPECT_TRUE(holds(done, "stderr", "Operation not permitted")) << json::serialize(done);
 }
 

@@ -77,7 +77,7 @@ std::vector<std::string> exec_argv(const Setting& setting, const SessionOptions&
     return argv;
 }
 
-Session::Session(const Setting& setting, SessionOptions options) {
+Session::Session(const Setting& setting, SessionOptions options) : directory_(options.directory) {
     std::vector<std::string> argv = exec_argv(setting, options);
     argv.emplace_back("--batch");
     std::vector<std::string> environment = environment_list(options.environment);
@@ -145,11 +145,14 @@ json::object Session::ask(const json::object& line, std::chrono::milliseconds li
 }
 
 json::object Session::run(const std::string& script, json::object more) {
-    more["command"] = script;
+    more["command"] = directory_.empty() ? script : "cd " + directory_ + "\n" + script;
     return ask(more);
 }
 
-json::object Session::run(const std::vector<std::string>& argv, json::object more) {
+json::object Session::run(std::vector<std::string> argv, json::object more) {
+    if (!directory_.empty()) {
+        argv.insert(argv.begin(), {"env", "--chdir", directory_});
+    }
     more["command"] = json::array(argv.begin(), argv.end());
     return ask(more);
 }

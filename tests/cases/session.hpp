@@ -47,7 +47,7 @@ class Session {
     );
     // A shell text, with more keys of the line ("timeout", "wait", "stdin", ...).
     json::object run(const std::string& script, json::object more = {});
-    json::object run(const std::vector<std::string>& argv, json::object more = {});
+    json::object run(std::vector<std::string> argv, json::object more = {});
 
     void kill_binary();  // SIGKILL, as a crash would
     int close();         // end of input; the exit code
@@ -59,6 +59,7 @@ class Session {
     pid_t pid_ = -1;
     int in_ = -1;
     int out_ = -1;
+    std::string directory_;
     std::string pending_;
     std::optional<int> exit_code_;
 };

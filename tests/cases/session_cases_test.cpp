@@ -38,7 +38,7 @@ TEST_P(SessionCases, C17_ExitReturnsPromptlyWithItsCode) {
 
 TEST_P(SessionCases, C18_HereDocumentIsWritten) {
     EXPECT_TRUE(exited(run("cat <<'EOF' >t.txt\nhello\nEOF"), 0));
-    EXPECT_EQ(read_text(workspace_.path() + "/t.txt"), "hello\n");
+    EXPECT_EQ(read_text(workspace().path() + "/t.txt"), "hello\n");
 }
 
 TEST_P(SessionCases, C20_TemporaryDirectoryVariablesAllNameAWritablePlace) {

@@ -18,8 +18,8 @@ namespace ars::tests {
 
 namespace {
 
-std::string make_temp_directory() {
-    std::string path = "/tmp/ars-test-XXXXXX";
+std::string make_temp_directory(const std::string& parent = "/tmp") {
+    std::string path = parent + "/ars-test-XXXXXX";
     if (::mkdtemp(path.data()) == nullptr) {
         throw std::runtime_error("mkdtemp failed");
     }
@@ -146,7 +146,7 @@ std::string ars_binary() {
 }
 std::string source_directory() { return ARS_SOURCE_DIR; }
 
-TempDir::TempDir() : path_(make_temp_directory()) {}
+TempDir::TempDir(const std::string& parent) : path_(make_temp_directory(parent)) {}
 TempDir::~TempDir() { remove_tree(path_); }
 
 std::string TempDir::write(const std::string& name, const std::string& text) const {

@@ -57,10 +57,10 @@ std::string ars_binary();
 // The source tree, for configs/.
 std::string source_directory();
 
-// A fresh directory, mode 0755, removed at the end with what is in it.
+// A fresh directory below `parent`, mode 0755, removed at the end with what is in it.
 class TempDir {
   public:
-    TempDir();
+    explicit TempDir(const std::string& parent = "/tmp");
     TempDir(const TempDir&) = delete;
     TempDir& operator=(const TempDir&) = delete;
     ~TempDir();
