@@ -105,6 +105,7 @@ TEST_P(BackgroundCases, InputIsWrittenAndClosed) {
 }
 
 TEST_P(BackgroundCases, C26_TerminalsModesCanBeSet) {
+    ARS_NEEDS_TERMINALS();
     const json::object done = in_terminal(
         "stty size; stty raw -echo && stty sane && echo modes; [ -t 0 ] && [ -t 1 ] && echo tty; "
         "echo hello > /dev/tty; echo $TERM"
@@ -117,6 +118,7 @@ TEST_P(BackgroundCases, C26_TerminalsModesCanBeSet) {
 }
 
 TEST_P(BackgroundCases, TerminalIsTypedIntoAndResized) {
+    ARS_NEEDS_TERMINALS();
     const json::object started =
         run("trap 'stty size' WINCH; stty -echo; echo ready; "
             "until read -r x; do :; done; echo \"read $x\"",
@@ -141,6 +143,7 @@ TEST_P(BackgroundCases, TerminalIsTypedIntoAndResized) {
 }
 
 TEST_P(BackgroundCases, C28_NothingCanBeTypedIntoATerminalFromInside) {
+    ARS_NEEDS_TERMINALS();
     ARS_NEEDS("python3");
     const json::object done = in_terminal(
         "stty -echo; python3 -c '\n"

@@ -165,6 +165,11 @@ bool has_program(const std::string& name) {
     return false;
 }
 
+bool terminals_for_gem() {
+    struct stat ptmx{};
+    return ::stat("/dev/ptmx", &ptmx) == 0 && (ptmx.st_mode & 0006U) == 0006U;
+}
+
 void give_to_gem(const std::string& path) {
     if (::geteuid() == 0 && ::chown(path.c_str(), 1000, 1000) != 0) {
         throw std::runtime_error("chown " + path);

@@ -23,6 +23,8 @@ int survivors(const std::string& marker);
 
 // Found on the PATH that tools get.
 bool has_program(const std::string& name);
+// /dev/ptmx, as it is outside, opens for everybody.
+bool terminals_for_gem();
 // A directory that tools may write, for --workspace: gem's where the test runs as root.
 void give_to_gem(const std::string& path);
 // The path of a program of tests/sandbox_programs.
@@ -30,8 +32,8 @@ std::string sandbox_program(const std::string& name);
 // Copies one into a directory, executable by everybody.
 void install_program(const std::string& name, const std::string& directory);
 
-// A directory that tools see as theirs, gone with its content at the end: a workspace of its own, or, in the landlock
-// tier, which can mount nothing, one in the only workspace there is.
+// A directory that tools see as theirs, gone with its content at the end: a workspace of its own,
+// or, in the landlock tier, which can mount nothing, one in the only workspace there is.
 class Workspace {
   public:
     explicit Workspace(bool landlock);
@@ -56,9 +58,7 @@ class Cases : public testing::TestWithParam<Setting> {
         return session().run(script, std::move(more));
     }
     json::object python(const std::string& code, json::object more = {}) {
-        return session().run(
-            std::vector<std::string>{"python3", "-c", code}, std::move(more)
-        );
+        return session().run(std::vector<std::string>{"python3", "-c", code}, std::move(more));
     }
     // The two columns of a case whose right answer differs.
     [[nodiscard]] bool landlock() const { return tier_ == "landlock"; }
@@ -80,6 +80,11 @@ class Cases : public testing::TestWithParam<Setting> {
     if (!::ars::tests::has_program(program)) {                  \
         GTEST_SKIP() << "no " << (program) << " in this image"; \
     }
+// Without mounts a terminal comes from the machine's own /dev/ptmx, which may be closed to gem.
+#define ARS_NEEDS_TERMINALS()                                                            \
+    if (landlock() && !terminals_for_gem()) {                                            \
+        GTEST_SKIP() << "no terminals in the landlock tier: /dev/ptmx is closed to gem"; \
+    }
 #define ARS_NEEDS_ROOT()                             \
     if (::geteuid() != 0) {                          \
         GTEST_SKIP() << "only root can set this up"; \
@@ -91,7 +96,14 @@ inline std::string setting_name(const testing::TestParamInfo<Setting>& info) {
     return info.param.tier + "_" + info.param.io;
 }
 
-inline std::vector<Setting> every_setting() { return {{"auto", "auto"}}; }
+inline std::vector<Setting> every_setting() {
+    return {
+        {"namespaces", "io_uring"},
+        {"namespaces", "epoll"},
+        {"landlock", "io_uring"},
+        {"landlock", "epoll"}
+    };
+}
 
 #define ARS_INSTANTIATE_CASES(suite)                                                            \
     INSTANTIATE_TEST_SUITE_P(                                                                   \

@@ -64,6 +64,7 @@ TEST_P(SessionCases, C25_ThereIsNoControllingTerminalAndNothingWaitsForAPerson) 
 }
 
 TEST_P(SessionCases, C27_ProgramsCanOpenTerminalsOfTheirOwn) {
+    ARS_NEEDS_TERMINALS();
     ARS_NEEDS("python3");
     EXPECT_TRUE(exited(
         python("import pty,os\nraise SystemExit(os.waitstatus_to_exitcode(pty.spawn(['true'])))"), 0
