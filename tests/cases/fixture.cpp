@@ -165,6 +165,16 @@ bool has_program(const std::string& name) {
     return false;
 }
 
+bool may_mount() { return ars::tests::run({"unshare", "--mount", "true"}).exit_code == 0; }
+
+bool may_map_owners() {
+    const TempDir roots;
+    const Finished done = ars::tests::run(
+        {ars_binary(), "exec", "--allow-root-owner", "--workspace", roots.path(), "--", "true"}
+    );
+    return done.err.find("no id-mapped mount") == std::string::npos;
+}
+
 bool terminals_for_gem() {
     struct stat ptmx{};
     return ::stat("/dev/ptmx", &ptmx) == 0 && (ptmx.st_mode & 0006U) == 0006U;

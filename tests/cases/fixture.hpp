@@ -23,6 +23,10 @@ int survivors(const std::string& marker);
 
 // Found on the PATH that tools get.
 bool has_program(const std::string& name);
+// `unshare --mount` works here.
+bool may_mount();
+// A directory of another owner can be shown to tools as theirs: an id-mapped mount.
+bool may_map_owners();
 // /dev/ptmx, as it is outside, opens for everybody.
 bool terminals_for_gem();
 // A directory that tools may write, for --workspace: gem's where the test runs as root.
@@ -84,6 +88,11 @@ class Cases : public testing::TestWithParam<Setting> {
 #define ARS_NEEDS_TERMINALS()                                                            \
     if (landlock() && !terminals_for_gem()) {                                            \
         GTEST_SKIP() << "no terminals in the landlock tier: /dev/ptmx is closed to gem"; \
+    }
+// A test that makes mounts of its own first. Root of a container may not.
+#define ARS_NEEDS_MOUNTS()                                                   \
+    if (!may_mount()) {                                                      \
+        GTEST_SKIP() << "no mount namespace of a test's own to be had here"; \
     }
 #define ARS_NEEDS_ROOT()                             \
     if (::geteuid() != 0) {                          \

@@ -74,7 +74,7 @@ TEST_P(TierCases, C66_StartsOnAReadOnlyRoot) {
     struct statvfs root{};
     ASSERT_EQ(::statvfs("/", &root), 0);
     if ((root.f_flag & ST_RDONLY) == 0U) {
-        ARS_NEEDS_ROOT();
+        ARS_NEEDS_MOUNTS();
         const std::string parent = workspace().path().substr(0, workspace().path().rfind('/'));
         options_.wrapper = with_mounts(
             "mount --bind /tmp /tmp && mount --bind " + parent + " " + parent +
@@ -144,7 +144,7 @@ TEST_P(TierCases, C99_AbsentCgroupIsToldWithTheRemedy) {
 }
 
 TEST_P(TierCases, C100_MaskedProcIsToldAndTheWallsHold) {
-    ARS_NEEDS_ROOT();
+    ARS_NEEDS_MOUNTS();
     // What container engines do: something mounted over a part of /proc, which no fresh procfs may
     // then uncover.
     options_.wrapper = with_mounts("mount -t tmpfs none /proc/sys");
@@ -164,7 +164,7 @@ TEST_P(TierCases, C100_MaskedProcIsToldAndTheWallsHold) {
 }
 
 TEST_P(TierCases, C101_MountThatNeverAnswersDoesNotHoldTheStart) {
-    ARS_NEEDS_ROOT();
+    ARS_NEEDS_MOUNTS();
     if (::access("/dev/fuse", R_OK | W_OK) != 0) {
         GTEST_SKIP() << "no /dev/fuse on this machine";
     }
