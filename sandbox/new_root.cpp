@@ -1,5 +1,6 @@
 #include "sandbox/new_root.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <string>
 
@@ -24,12 +25,21 @@ std::unexpected<base::Error> fail_step(const std::string& what) {
     return base::fail_errno("scope_setup_failed", what, errno);
 }
 
-// Opens `path` as seen with `root` as "/": links stay inside.
+// Opens `path` as seen with `root` as "/": links stay inside. Where openat2 is missing the plain
+// call does the same in the new root, which is this process's "/"; in the host's tree it gets paths
+// without links (the planner resolves them), and an absolute link met all the same leads into the
+// image, never out of it.
 base::Fd open_in_root(int root, const std::string& path, int flags) {
     open_how how{};
     how.flags = static_cast<std::uint64_t>(flags | O_CLOEXEC);
     how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
-    return base::Fd(static_cast<int>(::syscall(SYS_openat2, root, path.c_str(), &how, sizeof how)));
+    base::Fd found(static_cast<int>(::syscall(SYS_openat2, root, path.c_str(), &how, sizeof how)));
+    if (!found && (errno == ENOSYS || errno == EPERM)) {
+        const std::size_t start = std::min(path.find_first_not_of('/'), path.size());
+        const std::string relative = start == path.size() ? "." : path.substr(start);
+        found = base::Fd(::openat(root, relative.c_str(), flags | O_CLOEXEC));
+    }
+    return found;
 }
 
 struct SplitPath {
