@@ -27,7 +27,8 @@ struct Setting {
 void PrintTo(const Setting& setting, std::ostream* out);
 
 struct SessionOptions {
-    std::string workspace;  // empty: the binary makes one
+    std::string workspace;  // --workspace; empty: the binary's own choice
+    std::string directory;  // commands start there; empty: in the workspace
     std::map<std::string, std::string>
         environment;                   // of the binary, added to PATH, HOME and TMPDIR
     std::vector<std::string> flags;    // more flags of `ars exec`
