@@ -1,0 +1,66 @@
+// `ars tool` on the workspace of a case, beside the shell of its session.
+#pragma once
+
+#include "tests/cases/fixture.hpp"
+
+#include <boost/json/serialize.hpp>
+
+#include <string>
+
+namespace ars::tests {
+
+struct Answer {
+    int code = -1;  // of the process
+    std::string text;
+};
+
+// The tool said no, with this code, and the process says so too.
+inline testing::AssertionResult refuses(const Answer& answer, const std::string& code) {
+    if (answer.code == 1 && answer.text.starts_with(code + ": ")) {
+        return testing::AssertionSuccess();
+    }
+    return testing::AssertionFailure() << "exit " << answer.code << ", said: " << answer.text;
+}
+
+class FileToolCases : public Cases {
+  protected:
+    Answer tool(const std::string& name, const json::object& arguments) {
+        const Finished done = ars::tests::run(tool_argv(name), {}, json::serialize(arguments));
+        EXPECT_EQ(done.err, "");
+        return {done.exit_code, done.out};
+    }
+    [[nodiscard]] std::vector<std::string> tool_argv(const std::string& name) const {
+        return {ars_binary(), "tool", name, "-", "--workspace", workspace_.path()};
+    }
+    Answer read(const std::string& file) { return tool("read_file", {{"file_path", file}}); }
+    Answer write(const std::string& file, const std::string& content, bool overwrite = false) {
+        return tool(
+            "write_file", {{"file_path", file}, {"content", content}, {"overwrite", overwrite}}
+        );
+    }
+    Answer edit(
+        const std::string& file,
+        const std::string& old_string,
+        const std::string& new_string,
+        bool all = false
+    ) {
+        return tool(
+            "edit_file",
+            {{"file_path", file},
+             {"old_string", old_string},
+             {"new_string", new_string},
+             {"replace_all", all}}
+        );
+    }
+    // On the host.
+    [[nodiscard]] std::string path(const std::string& name) const {
+        return workspace_.path() + "/" + name;
+    }
+    // A file of gem's with these bytes.
+    void put(const std::string& name, const std::string& bytes) const {
+        give_to_gem(workspace_.write(name, bytes));
+    }
+    [[nodiscard]] std::string get(const std::string& name) const { return read_text(path(name)); }
+};
+
+}  // namespace ars::tests
