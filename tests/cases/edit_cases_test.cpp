@@ -23,7 +23,7 @@ class EditCases : public FileToolCases {
         std::vector<std::string> argv = {
             "unshare", "-m", "sh", "-c", preparation + "; shift; exec \"$@\"", "sh"
         };
-        argv.push_back(workspace_.path());
+        argv.push_back(workspace().path());
         for (const std::string& part : tool_argv(name)) {
             argv.push_back(part);
         }
@@ -31,14 +31,14 @@ class EditCases : public FileToolCases {
         EXPECT_EQ(done.err, "");
         return {done.exit_code, done.out};
     }
-    [[nodiscard]] int temporary_files() const {
+    [[nodiscard]] int temporary_files() {
         int count = 0;
-        for (const auto& entry : std::filesystem::directory_iterator(workspace_.path())) {
+        for (const auto& entry : std::filesystem::directory_iterator(workspace().path())) {
             count += entry.path().filename().string().starts_with(".ars-") ? 1 : 0;
         }
         return count;
     }
-    [[nodiscard]] unsigned mode_of(const std::string& name) const {
+    [[nodiscard]] unsigned mode_of(const std::string& name) {
         struct stat status{};
         return ::stat(path(name).c_str(), &status) == 0 ? status.st_mode & 07777U : 0U;
     }
