@@ -134,7 +134,9 @@ std::optional<std::uint64_t> proportional_memory_kib(int proc, pid_t proc_id) {
         "\n" + read_small(proc, std::to_string(proc_id) + "/smaps_rollup", 4096);
     const std::string_view anonymous = field(text, "\nPss_Anon:");
     if (anonymous.empty()) {
-        return std::nullopt;
+        // One that ended meanwhile has no memory left to share.
+        const std::string status = read_small(proc, std::to_string(proc_id) + "/status", 4096);
+        return field(status, "\nRssAnon:").empty() ? std::optional<std::uint64_t>(0) : std::nullopt;
     }
     return static_cast<std::uint64_t>(number(anonymous)) +
            static_cast<std::uint64_t>(number(field(text, "\nPss_Shmem:")));
