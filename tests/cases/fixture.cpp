@@ -35,8 +35,6 @@ std::string user_data() {
 
 }  // namespace
 
-// -----------------------------------------------------------------------
-
 const json::object& doctor() {
     static const json::object report = [] {
         const Finished done = ars::tests::run({ars_binary(), "doctor", "--json"});
