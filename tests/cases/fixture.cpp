@@ -153,6 +153,16 @@ int survivors(const std::string& marker) {
     return count;
 }
 
+std::string write_config(const TempDir& directory, const std::string& policies) {
+    return directory.write(
+        "appliance.yaml",
+        "models:\n  default: \"main:x\"\n  providers:\n"
+        "    main: {type: openai, base_url: \"http://127.0.0.1:9/v1\"}\n"
+        "sandbox:\n  policies:\n    " +
+            policies + "\n"
+    );
+}
+
 bool has_program(const std::string& name) {
     std::istringstream path{std::string(kToolPath)};
     for (std::string directory; std::getline(path, directory, ':');) {

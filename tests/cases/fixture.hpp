@@ -21,6 +21,9 @@ std::string marker();
 // Waits up to two seconds for nothing with the marker to be left; how many are.
 int survivors(const std::string& marker);
 
+// Writes an appliance.yaml with these lines as sandbox.policies; its path, for --config.
+std::string write_config(const TempDir& directory, const std::string& policies);
+
 // Found on the PATH that tools get.
 bool has_program(const std::string& name);
 // `unshare --mount` works here.

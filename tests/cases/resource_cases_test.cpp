@@ -10,6 +10,24 @@ namespace {
 
 class ResourceCases : public Cases {};
 
+TEST_P(ResourceCases, C80_C82_MemoryLimitEndsItsCommandOnlyAndIsToldAsOom) {
+    ARS_NEEDS("python3");
+    const TempDir config;
+    options_.flags = {
+        "--config", write_config(config, "small: {memory: 64MiB}"), "--policy", "small"
+    };
+    const std::string mark = marker();
+    run("sleep " + mark + " &");
+    const json::object done = python("x = bytearray(300 << 20)\nimport time\ntime.sleep(20)");
+    EXPECT_TRUE(has_status(done, "oom"));
+    EXPECT_FALSE(text(done, "detail").empty())
+        << json::serialize(done);  // the evidence: cgroup or watch
+    EXPECT_GE(number(done, "peak_bytes"), 60 << 20) << json::serialize(done);
+    // What took no memory lives on, and so does the scope.
+    EXPECT_EQ(processes_with(mark), 1);
+    EXPECT_EQ(text(run("echo here"), "stdout"), "here\n");
+}
+
 TEST_P(ResourceCases, C84_CrashIsASignalAndLeavesNoCore) {
     const json::object done = run("ulimit -c; kill -SEGV $$");
     EXPECT_TRUE(has_status(done, "signalled"));
