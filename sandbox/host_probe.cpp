@@ -2,8 +2,7 @@
 
 #include "base/digest.hpp"
 #include "base/fd.hpp"
-#include "sandbox/child_io.hpp"
-#include "sandbox/landlock_rules.hpp"
+#include "sandbox/call_probes.hpp"
 #include "sandbox/launcher.hpp"
 
 #include <boost/json/array.hpp>
@@ -12,10 +11,6 @@
 #include <cerrno>
 #include <cstring>
 
-#include <fcntl.h>
-#include <linux/openat2.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 namespace ars::sandbox {
@@ -191,101 +186,6 @@ constexpr const char* kLandlockGaps[] = {
     "when it is made",
 };
 
-Probe failing(const char* name, int error, std::string detail, std::string remedy) {
-    return {name, false, error, std::move(detail) + ": " + std::strerror(error), std::move(remedy)};
-}
-
-Probe probe_landlock() {
-    const int abi = landlock_abi();
-    if (abi < 0) {
-        return failing(
-            "landlock",
-            -abi,
-            "landlock_create_ruleset",
-            -abi == EOPNOTSUPP ? "boot the host with lsm=landlock,... "
-                               : "Linux 5.13 or newer with CONFIG_SECURITY_LANDLOCK"
-        );
-    }
-    Probe probe{"landlock", abi >= kLandlockScopedAbi, 0, "ABI " + std::to_string(abi), {}};
-    if (!probe.works) {
-        probe.remedy = "signals and abstract sockets are scoped from ABI 6 on (Linux 6.12)";
-    }
-    return probe;
-}
-
-Probe probe_io_uring() {
-    const int error = try_io_uring();
-    if (error != 0) {
-        return failing(
-            "io_uring",
-            error,
-            "io_uring_setup",
-            "not needed: epoll takes its place. To have it: a seccomp profile that allows "
-            "io_uring_*, and "
-            "sysctl kernel.io_uring_disabled=0"
-        );
-    }
-    return {"io_uring", true, 0, "a ring did one operation", {}};
-}
-
-Probe probe_openat2() {
-    open_how how{};
-    how.flags = O_PATH | O_CLOEXEC | O_DIRECTORY;
-    how.resolve = RESOLVE_BENEATH;
-    const base::Fd root(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
-    const base::Fd fd(static_cast<int>(::syscall(SYS_openat2, root.get(), "usr", &how, sizeof how))
-    );
-    if (!fd) {
-        return failing(
-            "openat2", errno, "openat2", "Linux 5.6, and a seccomp profile that knows it"
-        );
-    }
-    return {"openat2", true, 0, "RESOLVE_BENEATH", {}};
-}
-
-Probe probe_pidfd() {
-    const base::Fd fd(static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0)));
-    if (!fd) {
-        return failing(
-            "pidfd", errno, "pidfd_open", "Linux 5.3, and a seccomp profile that knows it"
-        );
-    }
-    return {"pidfd", true, 0, "pidfd_open", {}};
-}
-
-Probe probe_cgroup() {
-    constexpr const char* kRemedy =
-        "not needed: without it limits are rlimits. To have it: cgroup v2 with a delegated, "
-        "writable subtree";
-    const auto own = base::read_file("/proc/self/cgroup", 64 * 1024);
-    const std::size_t at = own ? own->find("0::") : std::string::npos;
-    if (at == std::string::npos) {
-        return failing("cgroup", ENOENT, "no cgroup v2 in /proc/self/cgroup", kRemedy);
-    }
-    const std::string path = own->substr(at + 3, own->find('\n', at) - at - 3);
-    for (const char* root : {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"}) {
-        const std::string base = std::string(root) + (path == "/" ? "" : path);
-        const auto controllers = base::read_file(base + "/cgroup.controllers", 4096);
-        if (!controllers) {
-            continue;
-        }
-        const std::string probe = base + "/ars-probe-" + std::to_string(::getpid());
-        if (::mkdir(probe.c_str(), 0755) != 0) {
-            return failing("cgroup", errno, "mkdir in " + base, kRemedy);
-        }
-        ::rmdir(probe.c_str());
-        const bool memory = controllers->find("memory") != std::string::npos;
-        return {
-            "cgroup",
-            memory,
-            memory ? 0 : ENOTSUP,
-            memory ? "delegated: " + base : "no memory controller in " + base,
-            memory ? "" : kRemedy
-        };
-    }
-    return failing("cgroup", ENOENT, "no cgroup v2 mount", kRemedy);
-}
-
 std::string padded(std::string text, std::size_t width) {
     text.resize(std::max(width, text.size() + 1), ' ');
     return text;
@@ -306,15 +206,15 @@ base::Task<HostReport> probe_host(std::optional<Tier> only) {
             );
         }
     }
-    report.probes.push_back(probe_landlock());
     if (only != Tier::namespaces) {
         add_landlock_scope(report, co_await try_scope(launcher, landlock_probe_spec()));
     }
-    report.probes.push_back(probe_io_uring());
-    report.io_backend = report.probes.back().works ? "io_uring" : "epoll";
-    report.probes.push_back(probe_openat2());
-    report.probes.push_back(probe_pidfd());
-    report.probes.push_back(probe_cgroup());
+    for (Probe& probe : co_await probe_calls(base::Deadline::after(kProbeLimit))) {
+        if (probe.name == "io_uring") {
+            report.io_backend = probe.works ? "io_uring" : "epoll";
+        }
+        report.probes.push_back(std::move(probe));
+    }
     if (report.tier == "none") {
         report.not_promised.emplace_back("no tool runs on this host");
         co_return report;

@@ -33,10 +33,15 @@ int command_doctor(const DoctorOptions& options) {
     if (error) {
         std::rethrow_exception(error);
     }
+    const bool no_ring =
+        options.io == sandbox::IoBackend::io_uring && report.io_backend != "io_uring";
+    if (options.io == sandbox::IoBackend::epoll) {
+        report.io_backend = "epoll";
+    }
     const std::string text =
         options.json ? boost::json::serialize(report.to_json()) + "\n" : report.to_text();
     std::fputs(text.c_str(), stdout);
-    return report.tier == "none" ? 1 : 0;
+    return report.tier == "none" || no_ring ? 1 : 0;
 }
 
 }  // namespace ars::server
