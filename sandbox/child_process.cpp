@@ -83,11 +83,20 @@ base::Task<bool> ChildProcess::wait_end(base::Deadline deadline) {
         }
     };
     timer.async_wait(on_deadline);
-    co_await descriptor->async_wait(
-        asio::posix::stream_descriptor::wait_read, asio::as_tuple(asio::use_awaitable)
-    );
+    // Asio may report to us what was meant for a descriptor that is closed by now: only a child
+    // that was reaped has ended.
+    bool ended = false;
+    while (!ended) {
+        const auto [error] = co_await descriptor->async_wait(
+            asio::posix::stream_descriptor::wait_read, asio::as_tuple(asio::use_awaitable)
+        );
+        ended = reap(WNOHANG);
+        if (error || deadline.passed()) {
+            break;  // the deadline, or the caller was cancelled
+        }
+    }
     timer.cancel();
-    co_return reap(WNOHANG);
+    co_return ended;
 }
 
 }  // namespace ars::sandbox

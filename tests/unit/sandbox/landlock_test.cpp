@@ -28,6 +28,16 @@ class Landlock : public ::testing::Test {
         (void)::chmod(secret.c_str(), 0666);
         (void)::chmod(outside.path().c_str(), 0777);
     }
+    // However a test ended, closing waits for the supervisor, which removes its directory last.
+    void TearDown() override {
+        if (IsSkipped()) {
+            return;
+        }
+        const std::string tmp = bench.sh("echo -n $TMPDIR").out;
+        EXPECT_EQ(::access(tmp.c_str(), F_OK), 0) << tmp;
+        bench.run_void(bench.sandbox().close());
+        EXPECT_NE(::access(tmp.c_str(), F_OK), 0) << tmp;
+    }
     std::string outsider(const std::string& attack, const std::string& argument) {
         return bench.sh(bench.install("outsider") + " " + attack + " " + argument).out;
     }
