@@ -2,6 +2,7 @@
 
 #include "base/limits.hpp"
 #include "sandbox/denied_calls.hpp"
+#include "sandbox/freezer.hpp"
 #include "sandbox/keeper.hpp"
 #include "sandbox/memory_watch.hpp"
 #include "sandbox/process_tree.hpp"
@@ -64,6 +65,7 @@ class InitLoop {
     StackPool stacks_;
     DeniedCalls denied_calls_;
     MemoryWatch memory_;
+    Freezer freezer_;
     std::list<KeeperSlot> slots_;
 };
 
@@ -120,6 +122,7 @@ void InitLoop::run() {
         if (ready < 0 && errno != EINTR) {
             ::_exit(1);
         }
+        freezer_.begin();
         if (watched[3].revents != 0) {
             end();
         }
@@ -135,13 +138,14 @@ void InitLoop::run() {
         if (watched[2].revents != 0) {
             refuse_calls();
         }
+        watch_memory();  // before the sweeps: what it condemns should not run on meanwhile
         for (KeeperSlot& slot : slots_) {
             if (slot.killing) {
                 sweep(slot);
             }
         }
         sweep_orphans();
-        watch_memory();
+        freezer_.thaw();
     }
 }
 
@@ -159,7 +163,7 @@ void InitLoop::watch_memory() {
     if (sweeping() || memory_.wait_ms(slots_) != 0) {
         return;
     }
-    if (const auto excess = memory_.look(slots_, proc_.get())) {
+    if (const auto excess = memory_.look(slots_, proc_.get(), freezer_)) {
         KeeperSlot& largest = *excess->largest;
         report(Tag::oom, largest.id, static_cast<int>(excess->command_kib), excess->scope_kib);
         largest.kill_deadline = now + base::limits::kKillProof;
@@ -267,7 +271,7 @@ void InitLoop::signal_tree(std::uint64_t id, int signal) {
     if (slot == nullptr) {
         return;
     }
-    const std::vector<TreeProcess> tree = ProcessTree(proc_.get()).below(slot->keeper);
+    const std::vector<TreeProcess> tree = ProcessTree(proc_.get(), freezer_).below(slot->keeper);
     for (const TreeProcess& process : tree) {
         ::kill(process.pid, signal);
         ::kill(process.pid, SIGCONT);
@@ -289,7 +293,7 @@ void InitLoop::sweep(KeeperSlot& slot) {
     std::size_t known = 0;
     std::vector<TreeProcess> tree;
     for (int round = 0; round < kFreezeRounds; ++round) {
-        tree = ProcessTree(proc_.get()).below(slot.keeper);
+        tree = ProcessTree(proc_.get(), freezer_).below(slot.keeper);
         for (const TreeProcess& process : tree) {
             ::kill(process.pid, SIGSTOP);
         }
@@ -314,7 +318,7 @@ void InitLoop::sweep_orphans() {
         return;
     }
     bool orphans = false;
-    for (const TreeProcess& child : ProcessTree(proc_.get()).children_of_init()) {
+    for (const TreeProcess& child : ProcessTree(proc_.get(), freezer_).children_of_init()) {
         bool is_keeper = false;
         for (const KeeperSlot& slot : slots_) {
             is_keeper = is_keeper || (slot.keeper == child.pid && !slot.lost);
@@ -343,7 +347,7 @@ void InitLoop::list(std::uint64_t id) {
     std::string text;
     if (const KeeperSlot* slot = find(id)) {
         std::size_t count = 0;
-        for (const TreeProcess& process : ProcessTree(proc_.get()).below(slot->keeper)) {
+        for (const TreeProcess& process : ProcessTree(proc_.get(), freezer_).below(slot->keeper)) {
             if (process.zombie || ++count > kListedProcesses) {
                 continue;
             }

@@ -42,8 +42,8 @@ void add_up(Trees& trees) {
     }
 }
 
-Trees read_trees(const std::list<KeeperSlot>& slots, int proc) {
-    const ProcessTree all(proc);
+Trees read_trees(const std::list<KeeperSlot>& slots, int proc, Freezer& freezer) {
+    const ProcessTree all(proc, freezer);
     Trees trees;
     for (const KeeperSlot& slot : slots) {
         trees.of_slot.push_back(all.below(slot.keeper));
@@ -53,9 +53,10 @@ Trees read_trees(const std::list<KeeperSlot>& slots, int proc) {
 }
 
 // Memory that several processes share counts once. One that can't be read keeps its first figure.
-void take_shares(Trees& trees, int proc) {
+void take_shares(Trees& trees, int proc, Freezer& freezer) {
     for (auto& tree : trees.of_slot) {
         for (TreeProcess& process : tree) {
+            freezer.check();
             if (const auto share = proportional_memory_kib(proc, process.proc_id)) {
                 process.memory_kib = std::min(process.memory_kib, *share);
             }
@@ -79,13 +80,15 @@ int MemoryWatch::wait_ms(const std::list<KeeperSlot>& slots) const {
     return static_cast<int>(std::max<std::chrono::milliseconds::rep>(left.count(), 0));
 }
 
-std::optional<MemoryWatch::Excess> MemoryWatch::look(std::list<KeeperSlot>& slots, int proc) {
+std::optional<MemoryWatch::Excess> MemoryWatch::look(
+    std::list<KeeperSlot>& slots, int proc, Freezer& freezer
+) {
     const auto began = processor_time();
-    Trees trees = read_trees(slots, proc);
+    Trees trees = read_trees(slots, proc, freezer);
     const bool grows = trees.total > last_kib_ + limit_kib_ / kFastGrowth;
     last_kib_ = trees.total;
     if (trees.total > limit_kib_) {
-        take_shares(trees, proc);
+        take_shares(trees, proc, freezer);
     }
     pause_ = grows ? kShortestPause : std::min(2 * pause_, kLongestPause);
     next_ =

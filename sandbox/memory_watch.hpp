@@ -5,6 +5,7 @@
 // pipes that nobody has mapped. /tmp and /dev/shm have bounds of their own.
 #pragma once
 
+#include "sandbox/freezer.hpp"
 #include "sandbox/keeper.hpp"
 
 #include <chrono>
@@ -30,7 +31,9 @@ class MemoryWatch {
         std::uint32_t scope_kib = 0;
     };
     // The command that uses most, when all together use too much. `proc` is a descriptor of /proc.
-    [[nodiscard]] std::optional<Excess> look(std::list<KeeperSlot>& slots, int proc);
+    [[nodiscard]] std::optional<Excess> look(
+        std::list<KeeperSlot>& slots, int proc, Freezer& freezer
+    );
 
   private:
     using Clock = std::chrono::steady_clock;

@@ -54,7 +54,7 @@ pid_t own_id(int proc) {
 
 }  // namespace
 
-ProcessTree::ProcessTree(int proc) : init_(own_id(proc)) {
+ProcessTree::ProcessTree(int proc, Freezer& freezer) : init_(own_id(proc)) {
     // Opened anew: a duplicated descriptor would share its place in the directory.
     DIR* const directory = ::fdopendir(::openat(proc, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (directory == nullptr) {
@@ -65,6 +65,7 @@ ProcessTree::ProcessTree(int proc) : init_(own_id(proc)) {
         if (proc_id <= 0) {
             continue;
         }
+        freezer.check();
         const std::string status = read_small(proc, std::string(entry->d_name) + "/status", 4096);
         const std::string_view state = field(status, "\nState:");
         const auto kib = [&status](std::string_view name) {

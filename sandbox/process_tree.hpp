@@ -2,6 +2,8 @@
 // the container's, where the scope's pids are found in the NSpid lines.
 #pragma once
 
+#include "sandbox/freezer.hpp"
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -23,8 +25,9 @@ struct TreeProcess {
 
 class ProcessTree {
   public:
-    // `proc` is a directory descriptor of /proc, borrowed. Reads every process once.
-    explicit ProcessTree(int proc);
+    // `proc` is a directory descriptor of /proc, borrowed. Reads every process once, under the eyes
+    // of `freezer`.
+    ProcessTree(int proc, Freezer& freezer);
 
     // All descendants of a child of the init, without itself. Empty when the child is unknown.
     [[nodiscard]] std::vector<TreeProcess> below(pid_t child) const;
