@@ -84,7 +84,7 @@ class AccessPlanner {
             case MountKind::proc:
                 allow(Access::read, mount.guest);
                 break;
-            case MountKind::tmpfs:
+            case MountKind::alias:
                 if (mount.guest == "/dev/shm") {
                     allow(Access::shared_memory, mount.guest, false);
                 }

@@ -95,13 +95,13 @@ class ImagePlanner {
     }
 
     std::vector<Mount> make() {
+        add_places();  // first: /dev/null covers files
         show_image();
         hide_secrets();
         hide_configured();
         hide_foreign_mounts();
         hide_sockets();
         name_gem();
-        add_places();
         return std::move(image_);
     }
     // Whether there is a /var/tmp to mount on.
@@ -290,35 +290,29 @@ class ImagePlanner {
     std::vector<Mount> image_;
 };
 
-void add_tmpfs(
-    std::vector<Mount>& list,
-    std::string_view guest,
-    std::uint64_t size,
-    std::uint64_t inodes,
-    unsigned mode
-) {
-    Mount& mount = add_to(list, MountKind::tmpfs, std::string(guest));
-    mount.read_only = false;
-    mount.size_bytes = size;
-    mount.inodes = inodes;
-    mount.mode = mode;
+// A directory of the scratch file system, shown at `guest`.
+void add_part(std::vector<Mount>& list, const char* directory, unsigned mode, std::string guest) {
+    add_to(list, MountKind::directory, directory).mode = mode;
+    add_to(list, MountKind::alias, std::move(guest), directory).read_only = false;
 }
 
 void add_private_places(
     std::vector<Mount>& list, const PlanOptions& options, std::uint64_t tmp_size, bool var_tmp
 ) {
+    // One file system for all places that tools may write: to make and to end one is what a scope's
+    // life costs most.
+    Mount& scratch = add_to(list, MountKind::tmpfs, "/tmp");
+    scratch.read_only = false;
+    scratch.size_bytes = tmp_size;
+    scratch.inodes = options.tmp_inodes;
+    add_part(list, "/tmp/shm", 01777, "/dev/shm");
+    add_part(list, "/tmp/home", 0755, std::string(kHome));
+    add_part(list, "/tmp/tmp", 01777, "/tmp");
     add_to(list, MountKind::devpts, "/dev/pts").read_only = false;
-    add_tmpfs(list, "/dev/shm", tmp_size / 2, options.tmp_inodes / 8, 01777);
-    if (options.fresh_proc) {
-        add_to(list, MountKind::proc, "/proc").read_only = false;
-    } else {
-        add_to(list, MountKind::bind, "/proc", "/proc");
-    }
-    add_tmpfs(list, "/tmp", tmp_size, options.tmp_inodes, 01777);
+    add_to(list, MountKind::proc, "/proc").read_only = false;
     if (var_tmp) {
         add_to(list, MountKind::alias, "/var/tmp", "/tmp").read_only = false;
     }
-    add_tmpfs(list, kHome, tmp_size / 2, options.tmp_inodes / 2, 0755);
 }
 
 base::Result<void> add_workspace(std::vector<Mount>& list, const Workspace& workspace) {

@@ -19,7 +19,7 @@ enum class MountKind : std::uint8_t {
     bind,   // `source` (path, or detached mount fd when `fd` is set), with what is mounted below it
     alias,  // what the plan has mounted at the guest path `source`, here too
     tmpfs,  // `size_bytes`, `inodes`, `mode`
-    proc,   // a fresh procfs of the scope's pid namespace
+    proc,   // a fresh procfs of the scope's pid namespace; where that is refused the container's
     devpts,          // own instance, mode=0620,ptmxmode=0666
     device,          // bind of one device node: source "/dev/null"
     directory,       // mkdir, `mode`
@@ -55,16 +55,14 @@ struct MountPlan {
 
 struct PlanOptions {
     std::uint64_t tmp_size =
-        512 * base::limits::kMiB;  // /tmp; half of it for /dev/shm, /home/gem and /var/tmp each
-    std::uint64_t tmp_inodes = 262'144;  // of /tmp
-    std::string data_dir;                // hidden, when it lies where the image is shown
-    std::string users_dir;               // likewise
-    std::vector<std::string> hidden;     // likewise: configuration, key files
+        512 * base::limits::kMiB;  // of /tmp, /var/tmp, /dev/shm and /home/gem together
+    std::uint64_t tmp_inodes = 262'144;
+    std::string data_dir;             // hidden, when it lies where the image is shown
+    std::string users_dir;            // likewise
+    std::vector<std::string> hidden;  // likewise: configuration, key files
     // Top-level names to show besides those of a standard image: {"data"} shows /data, mounted or
     // not.
     std::vector<std::string> extra_visible;
-    // False where a fresh procfs is refused: the scope then gets the container's /proc, read-only.
-    bool fresh_proc = true;
 };
 
 // Plans what scopes see: the image read-only, private /tmp, /dev, /home/gem, and the workspace.

@@ -6,6 +6,8 @@
 
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <linux/sched.h>
+#include <sched.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -18,8 +20,11 @@ namespace {
 using fsmount::Mount;
 using fsmount::MountKind;
 
-// In a finished scope it is an empty directory, as the plan wants it.
-constexpr const char* kHostTree = "/sys";
+// An empty directory of every root: the old root's place for a moment, and what covers others.
+constexpr const char* kEmpty = "/sys";
+
+constexpr unsigned kProcAttributes = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC;
+constexpr const char* kMountNamespace = "thread-self/ns/mnt";
 
 std::unexpected<base::Error> fail_step(const std::string& what) {
     return base::fail_errno("scope_setup_failed", what, errno);
@@ -268,6 +273,11 @@ base::Result<void> mount_new_filesystem(int root, const Mount& mount) {
 
 }  // namespace
 
+base::Result<void> NewRoot::enter(const base::Fd& mount_namespace) const {
+    return ::setns(mount_namespace.get(), CLONE_NEWNS) == 0 ? base::Result<void>{}
+                                                            : fail_step("setns NEWNS");
+}
+
 base::Result<base::Fd> NewRoot::copy_of(const std::string& path, bool recursive) const {
     const base::Fd found = open_in_root(host_.get(), path, O_PATH);
     if (!found) {
@@ -282,7 +292,12 @@ base::Result<base::Fd> NewRoot::copy_of(const std::string& path, bool recursive)
     return copy;
 }
 
-base::Result<void> NewRoot::make() {
+base::Result<void> NewRoot::make(const base::Fd& proc) {
+    host_namespace_ = base::Fd(::openat(proc.get(), kMountNamespace, O_RDONLY | O_CLOEXEC));
+    host_ = base::Fd(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
+    if (!host_namespace_ || !host_ || ::unshare(CLONE_NEWNS) != 0) {
+        return fail_step("unshare NEWNS for the new root");
+    }
     auto root = new_filesystem(
         "tmpfs",
         {{"mode", "755"}, {"size", "1m"}, {"nr_inodes", "4096"}},
@@ -304,36 +319,71 @@ base::Result<void> NewRoot::make() {
     if (!attached) {
         return fail_step("find a directory for the new root");
     }
-    if (::mkdirat(root->get(), kHostTree + 1, 0755) != 0 || ::fchdir(root->get()) != 0) {
+    if (::mkdirat(root->get(), kEmpty + 1, 0755) != 0 || ::fchdir(root->get()) != 0) {
         return fail_step("prepare the new root");
     }
-    if (::syscall(SYS_pivot_root, ".", kHostTree + 1) != 0 || ::chdir("/") != 0) {
+    if (::syscall(SYS_pivot_root, ".", kEmpty + 1) != 0 || ::chdir("/") != 0) {
         return fail_step("pivot_root");
     }
-    return reopen();
+    if (::umount2(kEmpty, MNT_DETACH) != 0) {
+        return fail_step("umount the host's tree");
+    }
+    return reopen(proc);
 }
 
-base::Result<void> NewRoot::reopen() {
-    host_ = base::Fd(::open(kHostTree, O_PATH | O_DIRECTORY | O_CLOEXEC));
+base::Result<void> NewRoot::reopen(const base::Fd& proc) {
+    own_namespace_ = base::Fd(::openat(proc.get(), kMountNamespace, O_RDONLY | O_CLOEXEC));
     root_ = base::Fd(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
-    return host_ && root_ ? base::Result<void>{} : fail_step("open the new root");
+    return own_namespace_ && root_ ? base::Result<void>{} : fail_step("open the new root");
 }
 
 base::Result<void> NewRoot::open_sources(const std::vector<Mount>& mounts) {
+    if (auto entered = enter(host_namespace_); !entered) {
+        return entered;
+    }
+    auto opened = open_all(mounts);
+    auto back = enter(own_namespace_);
+    return opened ? back : opened;
+}
+
+base::Result<void> NewRoot::open_all(const std::vector<Mount>& mounts) {
     sources_.clear();
     for (const Mount& mount : mounts) {
-        base::Fd source;
-        const bool recursive = mount.kind == MountKind::bind;
-        if ((recursive || mount.kind == MountKind::device) && !mount.fd) {
-            auto copy = copy_of(mount.source, recursive);
-            if (!copy) {
-                return std::unexpected(copy.error());
-            }
-            source = std::move(*copy);
+        base::Result<base::Fd> source;
+        if (mount.kind == MountKind::proc) {
+            source = open_proc();
+        } else if (mount.kind == MountKind::device ||
+                   (mount.kind == MountKind::bind && !mount.fd)) {
+            source = copy_of(mount.source, mount.kind == MountKind::bind);
         }
-        sources_.push_back(std::move(source));
+        if (!source) {
+            return std::unexpected(source.error());
+        }
+        sources_.push_back(std::move(*source));
     }
     return {};
+}
+
+// The kernel gives a fresh one only where another one is in full view.
+base::Result<base::Fd> NewRoot::open_proc() {
+    auto fresh = new_filesystem("proc", {}, kProcAttributes);
+    if (!fresh && fresh.error().sys_errno == EPERM) {
+        // The engine masks parts of /proc: a fresh one would show them.
+        fresh_proc_ = false;
+        return copy_of("/proc", true);
+    }
+    return fresh;
+}
+
+base::Result<void> NewRoot::mount_proc(const Mount& mount, const base::Fd& source) {
+    auto target = make_directory(root_.get(), mount.guest, 0555);
+    if (!target) {
+        return std::unexpected(target.error());
+    }
+    auto moved = move_here(source.get(), target->get(), mount.guest);
+    return moved && !fresh_proc_
+               ? set_attributes(source.get(), kProcAttributes | MOUNT_ATTR_RDONLY, true)
+               : moved;
 }
 
 // Covers something that may be there. What is not there needs no cover.
@@ -345,47 +395,17 @@ base::Result<void> NewRoot::hide(const Mount& mount) {
         return errno == ENOENT || errno == ENOTDIR ? base::Result<void>{}
                                                    : fail_step("open " + mount.guest);
     }
-    constexpr unsigned kAttributes = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC;
-    if (directory) {
-        auto cover = new_filesystem("tmpfs", {{"mode", "555"}}, kAttributes | MOUNT_ATTR_NODEV);
-        if (!cover) {
-            return std::unexpected(cover.error());
-        }
-        return move_here(cover->get(), target.get(), mount.guest);
-    }
-    auto cover = copy_of("/dev/null", false);
+    const char* const source = directory ? kEmpty : "/dev/null";
+    const base::Fd cover(::open_tree(root_.get(), source + 1, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC));
     if (!cover) {
-        return std::unexpected(cover.error());
+        return fail_step("open_tree " + std::string(source));
     }
-    return move_here(cover->get(), target.get(), mount.guest);
-}
-
-base::Result<void> NewRoot::mount_proc(const std::string& guest) {
-    auto target = make_directory(root_.get(), guest, 0555);
-    if (!target) {
-        return std::unexpected(target.error());
-    }
-    auto fresh =
-        new_filesystem("proc", {}, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
-    if (fresh) {
-        return move_here(fresh->get(), target->get(), guest);
-    }
-    if (fresh.error().sys_errno != EPERM) {
-        return std::unexpected(fresh.error());
-    }
-    // Refused wherever the engine masks parts of /proc: a fresh one would show them.
-    fresh_proc_ = false;
-    auto outer = copy_of("/proc", true);
-    if (!outer) {
-        return std::unexpected(outer.error());
-    }
-    if (auto moved = move_here(outer->get(), target->get(), guest); !moved) {
+    if (auto moved = move_here(cover.get(), target.get(), mount.guest); !moved) {
         return moved;
     }
+    constexpr unsigned kAttributes = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC;
     return set_attributes(
-        outer->get(),
-        MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC,
-        true
+        cover.get(), kAttributes | (directory ? MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV : 0), false
     );
 }
 
@@ -415,7 +435,7 @@ base::Result<void> NewRoot::mount_one(const Mount& mount, base::Fd& source) {
         case MountKind::symlink:
             return put_symlink(root, mount);
         case MountKind::proc:
-            return mount_proc(mount.guest);
+            return mount_proc(mount, source);
         case MountKind::hide_file:
         case MountKind::hide_directory:
             return hide(mount);
@@ -454,9 +474,8 @@ base::Result<void> NewRoot::mount_all(const std::vector<Mount>& mounts) {
 
 base::Result<void> NewRoot::seal() {
     host_.reset();
-    if (::umount2(kHostTree, MNT_DETACH) != 0) {
-        return fail_step("umount the host's tree");
-    }
+    host_namespace_.reset();
+    own_namespace_.reset();
     auto sealed = set_attributes(root_.get(), MOUNT_ATTR_RDONLY, false);
     root_.reset();
     return sealed;

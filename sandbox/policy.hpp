@@ -46,7 +46,7 @@ struct Policy {
     std::uint64_t file_size = 4 * base::limits::kGiB;  // RLIMIT_FSIZE
     std::uint32_t open_files = 4096;
     std::uint64_t cpu_seconds = 0;                      // RLIMIT_CPU of each process, 0 = no limit
-    std::uint64_t tmp_size = 512 * base::limits::kMiB;  // /tmp, and half of it for /dev/shm
+    std::uint64_t tmp_size = 512 * base::limits::kMiB;  // /tmp, /dev/shm and /home/gem together
 };
 
 // What a scope is made of must not contradict itself, whoever built the policy: no host network

@@ -83,7 +83,7 @@ base::Result<void> Template::new_root() {
     if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) {
         return fail_step("make / private");
     }
-    return root_.make();
+    return root_.make(host_proc_);
 }
 
 // After the last change of credentials, which would clear it.
@@ -162,7 +162,7 @@ base::Result<void> Template::enter_scope(int control) {
         return fail_step("dup3");
     }
     networks_.forget();
-    return root_.reopen();
+    return root_.reopen(host_proc_);
 }
 
 void Template::make_scope(Received received) {

@@ -81,7 +81,7 @@ const Fields<PolicyConfig>& policy_fields() {
             .size(
                 "tmp_size",
                 &PolicyConfig::tmp_size,
-                {.min = kMiB, .doc = "Of /tmp, and half of it for /dev/shm."}
+                {.min = kMiB, .doc = "Of /tmp, /dev/shm and /home/gem together."}
             );
     return fields;
 }

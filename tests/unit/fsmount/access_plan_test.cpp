@@ -75,7 +75,7 @@ TEST_F(AccessPlanTest, APrivateFileSystemOfTheScopeClosesWhatItWouldCover) {
 
 TEST_F(AccessPlanTest, OnlyThePrivateDirectoryIsWritableWithoutAWorkspace) {
     add(MountKind::tmpfs, "/tmp");
-    add(MountKind::tmpfs, "/dev/shm");
+    add(MountKind::alias, "/dev/shm");
     EXPECT_THAT(paths(Access::write), ::testing::ElementsAre("/tmp/own"));
     EXPECT_THAT(paths(Access::shared_memory), ::testing::ElementsAre("/dev/shm"));
 }

@@ -87,8 +87,6 @@ TEST_F(MountPlanTest, BindsNothingOfTheHostButTheImageAndTheWorkspace) {
     }
     EXPECT_EQ(at(plan(), "/root")->kind, MountKind::directory);
     EXPECT_EQ(at(plan(), "/run")->kind, MountKind::directory);
-    EXPECT_EQ(at(plan(), "/tmp")->kind, MountKind::tmpfs);
-    EXPECT_EQ(at(plan(), "/tmp")->mode, 01777U);
 }
 
 TEST_F(MountPlanTest, ExtraTopLevelNamesAreShownWhenAsked) {
@@ -180,12 +178,15 @@ TEST_F(MountPlanTest, WithoutSkillsTheGuestSeesAnEmptyReadOnlyDirectory) {
     EXPECT_EQ(at(*made, "/home/gem/skills")->kind, MountKind::hide_directory);
 }
 
-TEST_F(MountPlanTest, TheOuterProcIsBoundReadOnlyWhereAFreshOneIsRefused) {
-    PlanOptions options;
-    options.fresh_proc = false;
-    const MountPlan made = plan(options);
-    EXPECT_EQ(at(made, "/proc")->kind, MountKind::bind);
-    EXPECT_TRUE(at(made, "/proc")->read_only);
+TEST_F(MountPlanTest, WhatToolsMayWriteIsPartOfOneBoundedFileSystem) {
+    const MountPlan made = plan();
+    const auto own = [](const Mount& mount) { return mount.kind == MountKind::tmpfs; };
+    EXPECT_EQ(std::ranges::count_if(all(made), own), 1);
+    for (const char* place : {"/tmp", "/dev/shm", "/home/gem"}) {
+        ASSERT_NE(at(made, place), nullptr) << place;
+        EXPECT_EQ(at(made, place)->kind, MountKind::alias) << place;
+        EXPECT_TRUE(at(made, place)->source.starts_with("/tmp/")) << place;
+    }
 }
 
 }  // namespace
