@@ -24,7 +24,9 @@ constexpr std::size_t kMostRules = 8192;  // of one scope: about 3 us each to se
 class AccessPlanner {
   public:
     explicit AccessPlanner(const MountPlan& mounts) {
-        mounts_ = mounts.image;
+        if (mounts.image) {
+            mounts_ = *mounts.image;
+        }
         mounts_.insert(mounts_.end(), mounts.mounts.begin(), mounts.mounts.end());
         for (const Mount& mount : mounts_) {
             // A scope's own file system would cover what stands there.

@@ -346,9 +346,9 @@ constexpr auto kLookEvery = std::chrono::seconds(1);
 
 base::Result<MountPlan> MountPlanner::plan(const Workspace& workspace, std::uint64_t tmp_size) {
     const auto now = std::chrono::steady_clock::now();
-    if (image_.empty() || now - looked_ > kLookEvery) {
+    if (!image_ || now - looked_ > kLookEvery) {
         ImagePlanner planner(options_);
-        image_ = planner.make();
+        image_ = std::make_shared<const std::vector<Mount>>(planner.make());
         shows_var_tmp_ = planner.shows_var_tmp();
         looked_ = now;
     }

@@ -47,7 +47,7 @@ struct MountPlan {
     // it is mounted on, except those of devices and those that exist in what was bound above them.
     // `image` comes first and is the same for every workspace: it is mounted once for all scopes
     // with an equal `image`. `mounts` is one scope's own.
-    std::vector<Mount> image;
+    std::shared_ptr<const std::vector<Mount>> image;
     std::vector<Mount> mounts;
     // user-data shows files of another owner on disk: set-id bits must then be refused.
     bool idmapped = false;
@@ -80,7 +80,7 @@ class MountPlanner {
 
   private:
     PlanOptions options_;
-    std::vector<Mount> image_;
+    std::shared_ptr<const std::vector<Mount>> image_;
     bool shows_var_tmp_ = false;
     std::chrono::steady_clock::time_point looked_{};  // never
 };

@@ -125,6 +125,14 @@ InitSpec init_spec(const ScopeSpec& scope, std::string filter) {
     return spec;
 }
 
+std::string encode_image(const fsmount::MountPlan& plan) {
+    InitSpec shared;
+    if (plan.image) {
+        shared.mounts = *plan.image;
+    }
+    return encode_spec(shared);
+}
+
 base::Result<void> send(int socket, Message message, std::string text, std::vector<int> fds) {
     const auto payload = pack_payload(message, text, fds);
     if (!payload) {
@@ -303,15 +311,21 @@ void Launcher::prepare(bool own_network) { (void)start_template(own_network); }
 // came into the image since then makes another one.
 base::Result<Launcher::TemplatePtr> Launcher::template_for(const ScopeSpec& spec) {
     const bool own_network = spec.policy.network != Network::host;
-    InitSpec shared;
-    shared.mounts = spec.mounts.image;
-    std::string image = encode_spec(shared);
+    std::string image;  // encoded once, and only for a plan that is new
     for (auto found = templates_.begin(); found != templates_.end(); ++found) {
         const TemplatePtr& one = *found;
-        if (one->own_network == own_network && one->asked && one->image == image) {
-            templates_.splice(templates_.begin(), templates_, found);
-            return templates_.front();
+        if (one->own_network != own_network || !one->asked) {
+            continue;
         }
+        if (one->latest != spec.mounts.image) {
+            image = image.empty() ? encode_image(spec.mounts) : std::move(image);
+            if (one->image != image) {
+                continue;
+            }
+            one->latest = spec.mounts.image;
+        }
+        templates_.splice(templates_.begin(), templates_, found);
+        return templates_.front();
     }
     TemplatePtr fresh;
     for (const TemplatePtr& one : templates_) {
@@ -326,6 +340,7 @@ base::Result<Launcher::TemplatePtr> Launcher::template_for(const ScopeSpec& spec
         }
         fresh = std::move(*started);
     }
+    image = image.empty() ? encode_image(spec.mounts) : std::move(image);
     Message message;
     message.tag = Tag::setup;
     if (auto sent = send(fresh->control.get(), message, image, {}); !sent) {
@@ -334,6 +349,7 @@ base::Result<Launcher::TemplatePtr> Launcher::template_for(const ScopeSpec& spec
     }
     fresh->asked = true;
     fresh->image = std::move(image);
+    fresh->latest = spec.mounts.image;
     return fresh;
 }
 

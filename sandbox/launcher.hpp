@@ -50,6 +50,7 @@ struct ScopeTemplate {
     bool own_network = true;
     bool asked = false;  // it has its image
     std::string image;   // what all its scopes show, in the form it was sent
+    std::shared_ptr<const std::vector<fsmount::Mount>> latest;  // plan of that form
 };
 
 // A scope's claim on a network of its template, which may give it to another scope afterwards.

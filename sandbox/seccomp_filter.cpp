@@ -117,20 +117,10 @@ constexpr int kAbsent[] = {
     kListmount,
 };
 
-constexpr std::uint32_t kNamespaceFlags[] = {
-    CLONE_NEWNS,
-    CLONE_NEWCGROUP,
-    CLONE_NEWUTS,
-    CLONE_NEWIPC,
-    CLONE_NEWUSER,
-    CLONE_NEWPID,
-    CLONE_NEWNET,
-};
+constexpr std::uint32_t kNamespaceFlags = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS |
+                                          CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID |
+                                          CLONE_NEWNET;
 
-// What the kernel looks at; larger numbers it refuses itself.
-constexpr int kFamilyBits = 6;           // AF_MAX is 46
-constexpr int kNetlinkProtocolBits = 5;  // MAX_LINKS is 32
-constexpr int kPidBits = 23;             // PID_MAX_LIMIT is 1 << 22
 constexpr std::uint32_t kFamilies[] = {AF_UNIX, AF_INET, AF_INET6, AF_NETLINK};
 constexpr std::uint32_t kUnixOnly[] = {AF_UNIX};
 constexpr std::uint32_t kNetlinkProtocols[] = {0};  // NETLINK_ROUTE: getifaddrs needs it
@@ -142,20 +132,14 @@ constexpr std::uint32_t kIoprioOfUser = 3;
 constexpr Bits kPacketType{0xF, SOCK_PACKET};
 
 void deny_namespaces(SeccompProgram& program) {
-    for (const std::uint32_t flag : kNamespaceFlags) {
-        program.deny_if(SCMP_SYS(clone), has_bits(0, flag));
-        program.deny_if(SCMP_SYS(unshare), has_bits(0, flag));
-    }
-    // In clone this bit belongs to the exit signal.
-    program.deny_if(SCMP_SYS(unshare), has_bits(0, CLONE_NEWTIME));
+    program.deny_any_bit(SCMP_SYS(clone), 0, kNamespaceFlags);
+    // In clone CLONE_NEWTIME's bit belongs to the exit signal.
+    program.deny_any_bit(SCMP_SYS(unshare), 0, kNamespaceFlags | CLONE_NEWTIME);
 }
 
 void deny_families(SeccompProgram& program, std::span<const std::uint32_t> allowed) {
-    const Others families(allowed, kFamilyBits);
-    for (const Bits bits : families.patterns()) {
-        program.deny_if(SCMP_SYS(socket), matches(0, bits));
-        program.deny_if(SCMP_SYS(socketpair), matches(0, bits));
-    }
+    program.deny_unless(SCMP_SYS(socket), 0, allowed);
+    program.deny_unless(SCMP_SYS(socketpair), 0, allowed);
 }
 
 void deny_sockets(SeccompProgram& program, const FilterOptions& options) {
@@ -165,10 +149,7 @@ void deny_sockets(SeccompProgram& program, const FilterOptions& options) {
         return;
     }
     deny_families(program, kFamilies);
-    const Others protocols(kNetlinkProtocols, kNetlinkProtocolBits);
-    for (const Bits bits : protocols.patterns()) {
-        program.deny_if(SCMP_SYS(socket), equals(0, AF_NETLINK), matches(2, bits));
-    }
+    program.deny_unless(SCMP_SYS(socket), 2, kNetlinkProtocols, Equal{0, AF_NETLINK});
     // The old way to an AF_PACKET socket.
     program.deny_if(SCMP_SYS(socket), equals(0, AF_INET), matches(1, kPacketType));
     for (const std::uint32_t protocol : kAbsentProtocols) {
@@ -230,22 +211,24 @@ void deny_set_id(SeccompProgram& program) {
 // others.
 void deny_other_processes(SeccompProgram& program, Tier tier) {
     constexpr std::uint32_t kSelf[] = {0};
-    const Others others(kSelf, kPidBits);
-    constexpr Bits kInit[] = {{0xFFFFFFFFU, 1}};
-    const std::span<const Bits> patterns =
-        tier == Tier::landlock ? others.patterns() : std::span<const Bits>(kInit);
-    for (const Bits bits : patterns) {
-        for (const int call :
-             {SCMP_SYS(prlimit64),
-              SCMP_SYS(sched_setaffinity),
-              SCMP_SYS(sched_setscheduler),
-              SCMP_SYS(sched_setparam),
-              SCMP_SYS(sched_setattr)}) {
-            program.deny_if(call, matches(0, bits));
+    constexpr std::uint32_t kInit = 1;
+    const auto deny = [&](int call, unsigned process) {
+        if (tier == Tier::landlock) {
+            program.deny_unless(call, process, kSelf);
+        } else {
+            program.deny_if(call, equals(process, kInit));
         }
-        program.deny_if(SCMP_SYS(setpriority), matches(1, bits));
-        program.deny_if(SCMP_SYS(ioprio_set), matches(1, bits));
+    };
+    for (const int call :
+         {SCMP_SYS(prlimit64),
+          SCMP_SYS(sched_setaffinity),
+          SCMP_SYS(sched_setscheduler),
+          SCMP_SYS(sched_setparam),
+          SCMP_SYS(sched_setattr)}) {
+        deny(call, 0);
     }
+    deny(SCMP_SYS(setpriority), 1);
+    deny(SCMP_SYS(ioprio_set), 1);
     // "All of my user's", whoever is asked.
     program.deny_if(SCMP_SYS(setpriority), equals(0, PRIO_USER));
     program.deny_if(SCMP_SYS(ioprio_set), equals(0, kIoprioOfUser));

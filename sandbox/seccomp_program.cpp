@@ -2,10 +2,11 @@
 
 #include "base/fd.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 
-#include <linux/filter.h>
+#include <linux/audit.h>
 #include <linux/seccomp.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -16,24 +17,31 @@ namespace {
 
 constexpr std::size_t kProgramBytes = 4096 * sizeof(sock_filter);  // BPF_MAXINSNS of the kernel
 
-}  // namespace
+#if defined(__x86_64__)
+constexpr std::uint32_t kArchitecture = AUDIT_ARCH_X86_64;
+#elif defined(__aarch64__)
+constexpr std::uint32_t kArchitecture = AUDIT_ARCH_AARCH64;
+#endif
 
-void Others::cover(std::span<const std::uint32_t> allowed, Bits prefix, int bit) {
-    bool any = false;
-    for (const std::uint32_t number : allowed) {
-        any = any || (number & prefix.mask) == prefix.value;
-    }
-    if (!any) {
-        patterns_[used_++] = prefix;
-        return;
-    }
-    if (bit < 0) {
-        return;
-    }
-    const std::uint32_t mask = std::uint32_t{1} << static_cast<unsigned>(bit);
-    cover(allowed, {prefix.mask | mask, prefix.value}, bit - 1);
-    cover(allowed, {prefix.mask | mask, prefix.value | mask}, bit - 1);
+sock_filter load(std::size_t offset) {
+    return BPF_STMT(BPF_LD | BPF_W | BPF_ABS, static_cast<std::uint32_t>(offset));
 }
+// Both targets are little-endian: the low word comes first.
+sock_filter load_argument(unsigned argument) {
+    return load(offsetof(seccomp_data, args) + argument * sizeof(std::uint64_t));
+}
+// Goes on behind the next `yes` or `no` instructions.
+sock_filter jump(std::uint16_t test, std::uint32_t value, std::size_t yes, std::size_t no) {
+    return BPF_JUMP(
+        static_cast<std::uint16_t>(BPF_JMP | BPF_K | test),
+        value,
+        static_cast<std::uint8_t>(yes),
+        static_cast<std::uint8_t>(no)
+    );
+}
+sock_filter answer_with(std::uint32_t action) { return BPF_STMT(BPF_RET | BPF_K, action); }
+
+}  // namespace
 
 scmp_arg_cmp matches(unsigned argument, Bits bits) {
     return {argument, SCMP_CMP_MASKED_EQ, bits.mask, bits.value};
@@ -107,14 +115,68 @@ base::Result<std::string> SeccompProgram::compile(std::uint32_t newest) {
     if (!rules) {
         return rules;
     }
-    // libseccomp can't compare a call's number, so this stands before its program. No i386 call is
-    // let through by it: what passes here still meets the architecture check.
-    const sock_filter prologue[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, newest, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+    const std::vector<sock_filter> first = assemble(newest);
+    return std::string(
+               reinterpret_cast<const char*>(first.data()), first.size() * sizeof(sock_filter)
+           ) +
+           *rules;
+}
+
+void SeccompProgram::deny_any_bit(int call, unsigned argument, std::uint32_t bits) {
+    if (call >= 0) {  // the architecture has it
+        checks_[call].push_back({.when = {}, .argument = argument, .bits = bits});
+    }
+}
+
+void SeccompProgram::deny_unless(
+    int call, unsigned argument, std::span<const std::uint32_t> allowed, std::optional<Equal> when
+) {
+    if (call >= 0) {
+        checks_[call].push_back(
+            {.when = when, .argument = argument, .allowed = {allowed.begin(), allowed.end()}}
+        );
+    }
+}
+
+// Falls through when the check finds nothing to deny.
+void SeccompProgram::assemble(const Check& check, std::vector<sock_filter>& out) const {
+    const std::size_t values = check.allowed.size();
+    if (check.when) {
+        out.push_back(load_argument(check.when->argument));
+        out.push_back(jump(BPF_JEQ, check.when->value, 0, std::max<std::size_t>(values, 1) + 2));
+    }
+    out.push_back(load_argument(check.argument));
+    if (values == 0) {
+        out.push_back(jump(BPF_JSET, check.bits, 0, 1));
+    }
+    for (std::size_t i = 0; i < values; ++i) {
+        out.push_back(jump(BPF_JEQ, check.allowed[i], values - i, 0));
+    }
+    out.push_back(answer_with(denial_));
+}
+
+std::vector<sock_filter> SeccompProgram::assemble(std::uint32_t newest) const {
+    const sock_filter absent = answer_with(SECCOMP_RET_ERRNO | ENOSYS);
+    // Numbers mean something for one architecture only. What passes here meets libseccomp's check
+    // of it too.
+    std::vector<sock_filter> out{
+        load(offsetof(seccomp_data, arch)),
+        jump(BPF_JEQ, kArchitecture, 1, 0),
+        absent,
+        load(offsetof(seccomp_data, nr)),
+        jump(BPF_JGT, newest, 0, 1),
+        absent,
     };
-    return std::string(reinterpret_cast<const char*>(prologue), sizeof prologue) + *rules;
+    for (const auto& [call, checks] : checks_) {
+        std::vector<sock_filter> block;
+        for (const Check& check : checks) {
+            assemble(check, block);
+        }
+        block.push_back(load(offsetof(seccomp_data, nr)));
+        out.push_back(jump(BPF_JEQ, static_cast<std::uint32_t>(call), 0, block.size()));
+        out.insert(out.end(), block.begin(), block.end());
+    }
+    return out;
 }
 
 }  // namespace ars::sandbox

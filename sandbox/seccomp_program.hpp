@@ -1,6 +1,8 @@
 // Assembles one seccomp program: default-allow, rules added by call and argument. All comparisons
 // are of the low 32 bits, which is what the kernel uses of an int argument: high bits change no
-// verdict.
+// verdict. Each instruction costs a scope's start a third of a microsecond, so what libseccomp can
+// say only with a rule for each bit or value, "any of these bits" and "none of these values", is
+// assembled here and stands before its program.
 #pragma once
 
 #include "base/result.hpp"
@@ -9,10 +11,15 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <type_traits>
+#include <vector>
+
+#include <linux/filter.h>
 
 namespace ars::sandbox {
 
@@ -21,18 +28,9 @@ struct Bits {
     std::uint32_t value = 0;
 };
 
-// Matches every number below 2^bits outside `allowed` with as few patterns as a walk from the top
-// bit finds: one filter rule can't say "is none of these". Bits above are ignored, so `bits` covers
-// what the kernel itself does not refuse. Each pattern costs a scope's start about a microsecond.
-class Others {
-  public:
-    Others(std::span<const std::uint32_t> allowed, int bits) { cover(allowed, {}, bits - 1); }
-    [[nodiscard]] std::span<const Bits> patterns() const { return {patterns_.data(), used_}; }
-
-  private:
-    void cover(std::span<const std::uint32_t> allowed, Bits prefix, int bit);
-    std::array<Bits, 64> patterns_{};
-    std::size_t used_ = 0;
+struct Equal {
+    unsigned argument = 0;
+    std::uint32_t value = 0;
 };
 
 [[nodiscard]] scmp_arg_cmp matches(unsigned argument, Bits bits);
@@ -48,6 +46,15 @@ class SeccompProgram {
     void deny(int call, std::span<const scmp_arg_cmp> conditions = {});
     void deny_if(int call, scmp_arg_cmp condition);
     void deny_if(int call, scmp_arg_cmp first, scmp_arg_cmp second);
+    // EPERM, when the argument has any of `bits`.
+    void deny_any_bit(int call, unsigned argument, std::uint32_t bits);
+    // EPERM, unless the argument is one of `allowed`; with `when`, only if it holds.
+    void deny_unless(
+        int call,
+        unsigned argument,
+        std::span<const std::uint32_t> allowed,
+        std::optional<Equal> when = {}
+    );
     // Another errno: as if this kernel did not have it. Never reported.
     void answer(int error, int call, std::span<const scmp_arg_cmp> conditions = {});
 
@@ -55,11 +62,20 @@ class SeccompProgram {
     [[nodiscard]] base::Result<std::string> compile(std::uint32_t newest);
 
   private:
+    struct Check {
+        std::optional<Equal> when;
+        unsigned argument = 0;
+        std::uint32_t bits = 0;                // with no values: any of these is denied
+        std::vector<std::uint32_t> allowed{};  // any other value is denied
+    };
     void add(std::uint32_t action, int call, std::span<const scmp_arg_cmp> conditions);
     void note(int answer);
+    [[nodiscard]] std::vector<sock_filter> assemble(std::uint32_t newest) const;
+    void assemble(const Check& check, std::vector<sock_filter>& out) const;
 
     std::unique_ptr<std::remove_pointer_t<scmp_filter_ctx>, decltype(&::seccomp_release)> context_;
     std::uint32_t denial_;
+    std::map<int, std::vector<Check>> checks_;  // by call
     int error_ = 0;
 };
 

@@ -16,9 +16,22 @@ constexpr std::size_t kFileThreads = 2;  // file work is short; more threads onl
 
 }  // namespace
 
+namespace {
+
+fsmount::PlanOptions plan_options(const LoadedConfig& config, const AppOptions& options) {
+    fsmount::PlanOptions plan;
+    plan.data_dir = options.data_dir;
+    plan.users_dir = options.users_dir;
+    plan.hidden = config.secret_files;
+    return plan;
+}
+
+}  // namespace
+
 App::App(LoadedConfig config, AppOptions options)
     : config_(std::move(config)),
       options_(std::move(options)),
+      planner_(plan_options(config_, options_)),
       log_(STDERR_FILENO, options_.log_level),
       io_(1),
       offload_(kFileThreads) {}
@@ -121,7 +134,7 @@ base::Result<std::shared_ptr<fsmount::Workspace>> App::workspace_of(const std::s
 
 base::Result<sandbox::ScopeSpec> App::scope_spec(
     const fsmount::Workspace& workspace, const std::string& policy
-) const {
+) {
     auto wanted = config_.policies.find(policy);
     if (!wanted) {
         return std::unexpected(wanted.error());
@@ -135,11 +148,7 @@ base::Result<sandbox::ScopeSpec> App::scope_spec(
                 "\" shares the server's network, and this API demands no key: add api_keys"
         );
     }
-    fsmount::PlanOptions plan;
-    plan.data_dir = options_.data_dir;
-    plan.users_dir = options_.users_dir;
-    plan.hidden = config_.secret_files;
-    return make_scope_spec(std::move(*wanted), options_.tier, workspace, std::move(plan));
+    return make_scope_spec(std::move(*wanted), options_.tier, workspace, planner_);
 }
 
 base::Result<void> App::enter_landlock_tier() {

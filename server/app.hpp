@@ -5,6 +5,7 @@
 #include "base/log.hpp"
 #include "base/offload.hpp"
 #include "base/result.hpp"
+#include "fsmount/mount_plan.hpp"
 #include "fsmount/workspace.hpp"
 #include "runtime/models/model_registry.hpp"
 #include "runtime/runs/run_service.hpp"
@@ -65,11 +66,12 @@ class App {
     void make_runs();
     [[nodiscard]] base::Result<sandbox::ScopeSpec> scope_spec(
         const fsmount::Workspace& workspace, const std::string& policy
-    ) const;
+    );
     [[nodiscard]] agents::User user_of(const std::string& uid) const;
 
     LoadedConfig config_;
     AppOptions options_;
+    fsmount::MountPlanner planner_;
     base::Log log_;
     base::asio::io_context io_;
     base::Offload offload_;

@@ -62,9 +62,8 @@ void print_json(Session& session, const boost::json::object& answer) {
 
 base::Task<base::Result<std::shared_ptr<sandbox::Scope>>> acquire_scope(Session& session) {
     auto spec = [&session] {
-        return make_scope_spec(
-            session.settings.policy, session.tier, *session.workspace, session.settings.plan
-        );
+        fsmount::MountPlanner planner(session.settings.plan);
+        return make_scope_spec(session.settings.policy, session.tier, *session.workspace, planner);
     };
     const sandbox::ScopeKey key{"exec", "exec", session.settings.policy.name};
     auto scope = co_await session.sandbox->acquire(key, spec);

@@ -126,7 +126,8 @@ base::Result<tools::ToolResult> run_tool(
         return std::unexpected(sandbox.error());
     }
     const auto spec = [&workspace, &settings, tier] {
-        return make_scope_spec(settings.policy, tier, *workspace, settings.plan);
+        fsmount::MountPlanner planner(settings.plan);
+        return make_scope_spec(settings.policy, tier, *workspace, planner);
     };
     tools::Environment environment(
         workspace,

@@ -131,16 +131,15 @@ base::Result<sandbox::ScopeSpec> make_scope_spec(
     sandbox::Policy policy,
     sandbox::Tier tier,
     const fsmount::Workspace& workspace,
-    fsmount::PlanOptions plan
+    fsmount::MountPlanner& planner
 ) {
     sandbox::ScopeSpec spec;
-    plan.tmp_size = policy.tmp_size;
-    spec.policy = std::move(policy);
-    spec.tier = tier;
-    auto mounts = fsmount::make_mount_plan(workspace, plan);
+    auto mounts = planner.plan(workspace, policy.tmp_size);
     if (!mounts) {
         return std::unexpected(mounts.error());
     }
+    spec.policy = std::move(policy);
+    spec.tier = tier;
     if (tier == sandbox::Tier::namespaces) {
         spec.mounts = std::move(*mounts);
         return spec;

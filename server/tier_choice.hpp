@@ -32,12 +32,12 @@ struct OpenedWorkspace {
 // the commands that make it.
 [[nodiscard]] base::Result<std::shared_ptr<fsmount::Workspace>> open_real_workspace();
 
-// What a scope of this tier sees of the host.
+// What a scope of this tier sees of the host. The policy's tmp_size counts, not the planner's.
 [[nodiscard]] base::Result<sandbox::ScopeSpec> make_scope_spec(
     sandbox::Policy policy,
     sandbox::Tier tier,
     const fsmount::Workspace& workspace,
-    fsmount::PlanOptions plan
+    fsmount::MountPlanner& planner
 );
 
 }  // namespace ars::server

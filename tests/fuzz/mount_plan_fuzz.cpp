@@ -63,7 +63,7 @@ void check_tables(const std::string& text) {
 }
 
 void check_plan(const MountPlan& plan, const PlanOptions& options, const Workspace& workspace) {
-    std::vector<Mount> all = plan.image;
+    std::vector<Mount> all = *plan.image;
     all.insert(all.end(), plan.mounts.begin(), plan.mounts.end());
     std::vector<std::string> shown;
     std::vector<std::string> covered;

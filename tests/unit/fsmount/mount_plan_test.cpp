@@ -24,13 +24,13 @@ class MountPlanTest : public WorkspaceTest {
     }
     // In the order in which they are made.
     static std::vector<Mount> all(const MountPlan& plan) {
-        std::vector<Mount> mounts = plan.image;
+        std::vector<Mount> mounts = *plan.image;
         mounts.insert(mounts.end(), plan.mounts.begin(), plan.mounts.end());
         return mounts;
     }
     // The last entry for `guest` is what a process sees there.
     static const Mount* at(const MountPlan& plan, const std::string& guest) {
-        for (const auto* list : {&plan.mounts, &plan.image}) {
+        for (const auto* list : {&plan.mounts, plan.image.get()}) {
             for (auto it = list->rbegin(); it != list->rend(); ++it) {
                 if (it->guest == guest) {
                     return &*it;
