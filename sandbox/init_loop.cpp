@@ -30,13 +30,20 @@ constexpr int kSweepMs = 5;          // between two sweeps over a tree that is b
 constexpr int kFreezeRounds = 8;     // STOP until nothing new appears, at most this often
 constexpr int kRefusalsAtOnce = 16;  // a flood of refused calls must not keep us from other work
 
+// Of two limits, 0 being none.
+std::uint64_t stricter(std::uint64_t one, std::uint64_t other) {
+    return one == 0 || (other != 0 && other < one) ? other : one;
+}
+
 class InitLoop {
   public:
-    InitLoop(base::Fd proc, base::Fd denied_calls, std::uint64_t memory, base::Fd supervisor)
+    InitLoop(base::Fd proc, base::Fd denied_calls, const InitSpec& spec, base::Fd supervisor)
         : proc_(std::move(proc)),
           supervisor_(std::move(supervisor)),
           denied_calls_(std::move(denied_calls)),
-          memory_(memory) {}
+          memory_(spec.memory),
+          cpu_seconds_(spec.cpu_seconds),
+          open_files_(spec.open_files) {}
 
     [[noreturn]] void run();
 
@@ -65,6 +72,8 @@ class InitLoop {
     StackPool stacks_;
     DeniedCalls denied_calls_;
     MemoryWatch memory_;
+    std::uint64_t cpu_seconds_;
+    std::uint64_t open_files_;
     Freezer freezer_;
     std::list<KeeperSlot> slots_;
 };
@@ -223,6 +232,8 @@ void InitLoop::start(Received received) {
     KeeperSlot& slot = slots_.emplace_back(stacks_);
     slot.id = id;
     slot.text = std::move(*text);
+    slot.text.limits.cpu_seconds = stricter(slot.text.limits.cpu_seconds, cpu_seconds_);
+    slot.text.limits.open_files = stricter(slot.text.limits.open_files, open_files_);
     slot.terminal = terminal;
     slot.out = received.fds[0].get();
     slot.err = received.fds[terminal ? 0 : 1].get();
@@ -382,9 +393,9 @@ void InitLoop::refuse_calls() {
 }  // namespace
 
 void run_init_loop(
-    base::Fd proc, base::Fd denied_calls, std::uint64_t memory, base::Fd supervisor
+    base::Fd proc, base::Fd denied_calls, const InitSpec& spec, base::Fd supervisor
 ) {
-    InitLoop(std::move(proc), std::move(denied_calls), memory, std::move(supervisor)).run();
+    InitLoop(std::move(proc), std::move(denied_calls), spec, std::move(supervisor)).run();
 }
 
 }  // namespace ars::sandbox

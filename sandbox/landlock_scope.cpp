@@ -186,7 +186,7 @@ bool run_steps(std::span<const Step> steps, Setup& setup) {
     run_init_loop(
         std::move(setup.proc),
         std::move(setup.denied_calls),
-        setup.spec.memory,
+        setup.spec,
         std::move(setup.supervisor)
     );
 }

@@ -101,9 +101,6 @@ base::Result<void> set_limits(const InitSpec& spec) {
     if (!limit(RLIMIT_FSIZE, spec.file_size)) {
         return fail_step("RLIMIT_FSIZE");
     }
-    if (!limit(RLIMIT_NOFILE, spec.open_files)) {
-        return fail_step("RLIMIT_NOFILE");
-    }
     return {};
 }
 

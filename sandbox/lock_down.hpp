@@ -10,6 +10,8 @@ namespace ars::sandbox {
 
 // A server that kept root (tests) hands it down; tools never get it. Nothing to do otherwise.
 [[nodiscard]] base::Result<void> drop_root();
+// Those that a scope's init has too. RLIMIT_CPU would end it, and by RLIMIT_NOFILE the kernel
+// bounds the descriptors in flight of a whole user: tools must not use up what the init needs.
 [[nodiscard]] base::Result<void> set_limits(const InitSpec& spec);
 // Bounding set, ambient and all three capability sets: empty.
 [[nodiscard]] base::Result<void> drop_capabilities();

@@ -25,6 +25,8 @@ constexpr const char* kEmpty = "/sys";
 
 constexpr unsigned kProcAttributes = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC;
 constexpr const char* kMountNamespace = "thread-self/ns/mnt";
+// The machine has about 3,000 for everybody (kernel.pty.max).
+constexpr const char* kTerminals = "128";
 
 std::unexpected<base::Error> fail_step(const std::string& what) {
     return base::fail_errno("scope_setup_failed", what, errno);
@@ -252,7 +254,7 @@ base::Result<base::Fd> new_filesystem_of(const Mount& mount) {
     if (mount.kind == MountKind::devpts) {
         return new_filesystem(
             "devpts",
-            {{"mode", "0620"}, {"ptmxmode", "0666"}},
+            {{"mode", "0620"}, {"ptmxmode", "0666"}, {"max", kTerminals}},
             MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC
         );
     }

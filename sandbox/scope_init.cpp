@@ -211,7 +211,7 @@ void run_scope_init(ScopeStage stage) {
         {&listener, setup.proxy_listener ? 1U : 0U});
     setup.proxy_listener.reset();
     setup.stage.host_proc.reset();
-    run_init_loop(std::move(setup.proc), std::move(setup.denied_calls), setup.stage.spec.memory);
+    run_init_loop(std::move(setup.proc), std::move(setup.denied_calls), setup.stage.spec);
 }
 
 }  // namespace ars::sandbox

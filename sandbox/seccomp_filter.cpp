@@ -113,6 +113,8 @@ constexpr int kAbsent[] = {
     SCMP_SYS(io_uring_setup),
     SCMP_SYS(io_uring_enter),
     SCMP_SYS(io_uring_register),
+    // memory that no figure of its process shows to the watch
+    SCMP_SYS(memfd_secret),
     kStatmount,
     kListmount,
 };

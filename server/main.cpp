@@ -8,6 +8,8 @@
 #include <string>
 #include <variant>
 
+#include <sys/resource.h>
+
 namespace {
 
 struct Dispatch {
@@ -35,6 +37,13 @@ int main(int argc, char** argv) {
     // would make children vanish before they are reaped.
     std::signal(SIGPIPE, SIG_IGN);
     std::signal(SIGCHLD, SIG_DFL);
+    // The soft limit is often 1024, for the sake of select(). We need more, and the kernel holds it
+    // against all descriptors in flight of our user: tools that are allowed more could stop us.
+    rlimit files{};
+    if (::getrlimit(RLIMIT_NOFILE, &files) == 0) {
+        files.rlim_cur = files.rlim_max;
+        (void)::setrlimit(RLIMIT_NOFILE, &files);
+    }
     try {
         const ars::server::ParsedOptions parsed = ars::server::parse_options(argc, argv);
         if (!parsed.options) {

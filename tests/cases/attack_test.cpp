@@ -226,6 +226,11 @@ TEST_P(Attack, NothingLeadsOutOfTheNetwork) {
     ::close(local);
 }
 
+TEST_P(Attack, NothingIsLeftInANetworkThatServesAgain) {
+    // Without a network of its own no socket comes to be (EPERM, then EBADF).
+    expect_all(attack("network_wall"), "EPERM|EACCES|EBADF|ENOENT|EROFS");
+}
+
 TEST_P(Attack, FilesThatWereNotGivenStayUnreadAndUnchanged) {
     const TempDir data;
     const std::string secret = data.write("store/data.mdb", "hunter2");
@@ -339,6 +344,34 @@ TEST_P(Attack, LinkSwappedUnderAReaderNeverLeadsOutside) {
         mine += read.out.find("mine") != std::string::npos ? 1 : 0;
     }
     EXPECT_GT(mine, 0);  // it did read while the two changed places
+}
+
+// All scopes and the server are one user, and the kernel counts these by user.
+TEST_P(Attack, DescriptorsInFlightStopNoOtherScope) {
+    const json::object done = attack("user_counts", "flight");
+    EXPECT_TRUE(holds(done, "stdout", " ETOOMANYREFS")) << json::serialize(done);
+    const Workspace second(landlock());
+    SessionOptions options = second.options();
+    options.wrapper = {"/bin/sh", "-c", "ulimit -S -n 1024; exec \"$@\"", "sh"};
+    Session other(GetParam(), options);
+    EXPECT_TRUE(exited(other.run("true"), 0));
+    if (!landlock() || terminals_for_gem()) {
+        // A terminal is a descriptor that the init sends.
+        const json::object size{{"rows", 24}, {"columns", 80}};
+        EXPECT_TRUE(exited(other.run("true", {{"terminal", size}}), 0));
+    }
+}
+
+TEST_P(Attack, TerminalsOfAScopeStopNoOtherScope) {
+    if (landlock()) {
+        GTEST_SKIP() << "the landlock tier has the machine's terminals, which have no bound";
+    }
+    const json::object done = attack("user_counts", "terminals");
+    EXPECT_EQ(text(done, "stdout"), "128 ENOSPC\n");
+    const Workspace second(landlock());
+    Session other(GetParam(), second.options());
+    const json::object size{{"rows", 24}, {"columns", 80}};
+    EXPECT_TRUE(exited(other.run("true", {{"terminal", size}}), 0));
 }
 
 ARS_INSTANTIATE_CASES(Attack);

@@ -28,6 +28,20 @@ TEST_P(ResourceCases, C80_C82_MemoryLimitEndsItsCommandOnlyAndIsToldAsOom) {
     EXPECT_EQ(text(run("echo here"), "stdout"), "here\n");
 }
 
+TEST_P(ResourceCases, LimitsOfAPolicyBoundEachCommandAndItsOwnLimits) {
+    const TempDir config;
+    options_.flags = {
+        "--config", write_config(config, "short: {cpu: 1s, open_files: 64}"), "--policy", "short"
+    };
+    const std::string ask = "ulimit -t; ulimit -n; ulimit -n 65 || echo refused";
+    EXPECT_EQ(text(run(ask), "stdout"), "1\n64\nrefused\n");
+    const json::object looser{{"cpu", "9s"}, {"open_files", 128}};
+    EXPECT_EQ(text(run(ask, {{"limits", looser}}), "stdout"), "1\n64\nrefused\n");
+    const json::object spun = run("while :; do :; done", {{"timeout", "20s"}});
+    EXPECT_TRUE(has_status(spun, "signalled"));
+    EXPECT_EQ(text(spun, "detail"), "cpu time limit");
+}
+
 TEST_P(ResourceCases, C84_CrashIsASignalAndLeavesNoCore) {
     const json::object done = run("ulimit -c; kill -SEGV $$");
     EXPECT_TRUE(has_status(done, "signalled"));

@@ -19,6 +19,7 @@ int main(void) {
     attempt("io_uring_setup", syscall(SYS_io_uring_setup, 8, parameters));
     attempt("io_uring_enter", syscall(SYS_io_uring_enter, 0, 0, 0, 0, NULL, 0));
     attempt("io_uring_register", syscall(SYS_io_uring_register, 0, 0, NULL, 0));
+    attempt("memfd_secret", syscall(SYS_memfd_secret, 0));
     attempt("open_by_handle_at", syscall(SYS_open_by_handle_at, AT_FDCWD, handle, O_RDONLY));
     attempt("init_module", syscall(SYS_init_module, NULL, 0, ""));
     attempt("finit_module", syscall(SYS_finit_module, -1, "", 0));

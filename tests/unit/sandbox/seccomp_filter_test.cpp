@@ -348,6 +348,7 @@ TEST(SeccompFilter, C37_C38_CallsWithAFallBackAreAbsentNotDenied) {
         {"io_uring_setup", {425, {}}},
         {"io_uring_enter", {426, {}}},
         {"io_uring_register", {427, {}}},
+        {"memfd_secret", {447, {}}},
         {"statmount", {457, {}}},
         {"listmount", {458, {}}},
         {"listns, newer than the list", {470, {}}},
