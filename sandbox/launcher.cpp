@@ -11,7 +11,6 @@
 #include <vector>
 
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/mman.h>
@@ -32,6 +31,7 @@ constexpr unsigned kMfdExec = MFD_EXEC;
 
 constexpr std::size_t kTemplates = 4;  // two kinds of network, and images that change
 constexpr auto kSendRetry = std::chrono::milliseconds(1);
+constexpr auto kLateNews = std::chrono::seconds(1);
 constexpr const char* kTemplateGone = "template_gone";  // stays in this file
 
 std::unexpected<base::Error> fail_launch(const std::string& what, int error) {
@@ -237,15 +237,22 @@ base::Task<base::Result<void>> follow_setup(
 }
 
 // After a failure: the init may have failed before the template told us its pid, and must be reaped
-// all the same.
-void find_late_init(int control, LaunchedScope& scope) {
-    pollfd readable{control, POLLIN, 0};
-    while (!scope.init.running() && ::poll(&readable, 1, 0) > 0) {
+// all the same. Both have let go of the socket once everything was said.
+base::Task<void> find_late_init(int control, LaunchedScope& scope) {
+    auto watched = base::duplicate(control);
+    if (!watched) {
+        co_return;
+    }
+    auto descriptor = std::make_shared<asio::posix::stream_descriptor>(
+        co_await asio::this_coro::executor, watched->release()
+    );
+    const auto deadline = base::Deadline::after(kLateNews);
+    while (!scope.init.running() && co_await wait_readable(descriptor, deadline)) {
         auto received = receive_message(control);
-        if (!received) {
-            return;
+        if (!received && received.error().sys_errno != EAGAIN) {
+            co_return;
         }
-        if (received->message.tag == Tag::init_pid) {
+        if (received && received->message.tag == Tag::init_pid) {
             scope.init = ChildProcess(received->message.value);
         }
     }
@@ -410,7 +417,7 @@ base::Task<base::Result<LaunchedScope>> Launcher::try_launch(
     if (!ready) {
         // Its next scope may fail alike; a new one is made of what the host gives then.
         drop(*origin);
-        find_late_init(ours.get(), launched);
+        co_await find_late_init(ours.get(), launched);
         co_return std::unexpected(ready.error());  // what still runs is killed and reaped here
     }
     // Waiting on it made it non-blocking, which a ring would take for "do not wait".

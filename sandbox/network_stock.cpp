@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstring>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <fcntl.h>
@@ -10,6 +11,7 @@
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 namespace ars::sandbox {
 
@@ -38,14 +40,14 @@ base::Result<void> raise_loopback() {
 
 }  // namespace
 
-// Of the network that this process is in: no socket of any family, not even one that the kernel
-// still frees, and no TCP connection that waits out its end.
-bool NetworkStock::is_quiet() const {
-    const base::Fd file(::openat(proc_.get(), "thread-self/net/sockstat", O_RDONLY | O_CLOEXEC));
-    const base::Result<std::string> text =
-        file ? base::read_to_end(file.get(), kSockstatBytes) : std::string();
-    return text && text->starts_with("sockets: used 0\n") &&
-           text->find(" tw 0 ") != std::string::npos;
+// No socket of any family, not even one that the kernel still frees, and no TCP connection that
+// waits out its end.
+bool NetworkStock::is_quiet(const Network& network) {
+    char text[kSockstatBytes];
+    const ssize_t size = ::pread(network.sockstat.get(), text, sizeof text, 0);
+    const std::string_view counts(text, size > 0 ? static_cast<std::size_t>(size) : 0);
+    return counts.starts_with("sockets: used 0\n") &&
+           counts.find(" tw 0 ") != std::string_view::npos;
 }
 
 base::Result<void> NetworkStock::make() {
@@ -55,8 +57,11 @@ base::Result<void> NetworkStock::make() {
     if (auto raised = raise_loopback(); !raised) {
         return raised;
     }
-    base::Fd made(::openat(proc_.get(), "thread-self/ns/net", O_RDONLY | O_CLOEXEC));
-    if (!made) {
+    Network made;
+    made.space = base::Fd(::openat(proc_.get(), "thread-self/ns/net", O_RDONLY | O_CLOEXEC));
+    made.sockstat =
+        base::Fd(::openat(proc_.get(), "thread-self/net/sockstat", O_RDONLY | O_CLOEXEC));
+    if (!made.space || !made.sockstat) {
         return fail_step("open ns/net");
     }
     idle_.push_back(std::move(made));
@@ -69,7 +74,7 @@ base::Result<base::Fd> NetworkStock::take(std::uint64_t id) {
             return std::unexpected(made.error());
         }
     }
-    auto copy = base::duplicate(idle_.back().get());
+    auto copy = base::duplicate(idle_.back().space.get());
     if (copy) {
         used_[id] = std::move(idle_.back());
         idle_.pop_back();
@@ -82,9 +87,9 @@ void NetworkStock::give_back(std::uint64_t id) {
     if (found == used_.end()) {
         return;
     }
-    base::Fd network = std::move(found->second);
+    Network network = std::move(found->second);
     used_.erase(found);
-    if (idle_.size() < kKept && ::setns(network.get(), CLONE_NEWNET) == 0 && is_quiet()) {
+    if (idle_.size() < kKept && is_quiet(network)) {
         idle_.push_back(std::move(network));
     }
 }

@@ -28,12 +28,16 @@ class NetworkStock {
     void forget();
 
   private:
+    struct Network {
+        base::Fd space;     // its namespace
+        base::Fd sockstat;  // its socket counters, read anew each time
+    };
     static constexpr std::size_t kKept = 16;  // idle ones cost 200 KiB of kernel memory each
-    [[nodiscard]] bool is_quiet() const;
+    [[nodiscard]] static bool is_quiet(const Network& network);
 
     const base::Fd& proc_;
-    std::vector<base::Fd> idle_;
-    std::map<std::uint64_t, base::Fd> used_;
+    std::vector<Network> idle_;
+    std::map<std::uint64_t, Network> used_;
 };
 
 }  // namespace ars::sandbox

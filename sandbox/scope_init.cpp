@@ -56,6 +56,7 @@ base::Result<void> network(Setup& setup) {
 base::Result<void> open_sources(Setup& setup) {
     return setup.stage.root.open_sources(setup.stage.spec.mounts);
 }
+base::Result<void> mount_namespace(Setup& setup) { return setup.stage.root.leave_template(); }
 base::Result<void> mounts(Setup& setup) {
     return setup.stage.root.mount_all(setup.stage.spec.mounts);
 }
@@ -136,6 +137,7 @@ base::Result<void> seccomp(Setup& setup) {
 constexpr Step kSteps[] = {
     {"network", network},
     {"open_sources", open_sources},
+    {"mount_namespace", mount_namespace},
     {"mounts", mounts},
     {"seal_root", seal_root},
     {"open_proc", open_proc},

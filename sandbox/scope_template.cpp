@@ -162,7 +162,7 @@ base::Result<void> Template::enter_scope(int control) {
         return fail_step("dup3");
     }
     networks_.forget();
-    return root_.reopen(host_proc_);
+    return {};
 }
 
 void Template::make_scope(Received received) {
@@ -198,8 +198,8 @@ void Template::make_scope(Received received) {
     }
     // A sibling, not a child: pid 1 is the server's own, which sees its end and can signal it
     // without a race.
-    constexpr unsigned long kNew = CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS |
-                                   CLONE_NEWCGROUP | CLONE_PARENT | SIGCHLD;
+    constexpr unsigned long kNew =
+        CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP | CLONE_PARENT | SIGCHLD;
     const long init = raw_syscall(SYS_clone, static_cast<long>(kNew));
     if (init < 0) {
         networks_.give_back(received.message.id);

@@ -21,7 +21,7 @@ std::string setup_remedy(const std::string& step, int error) {
         return "The engine's seccomp profile or AppArmor refuses namespaces: use the profile in "
                "images/";
     }
-    if (step == "new_root" || step == "image" || step == "mounts" || step == "seal_root") {
+    if (step == "new_root" || step == "image" || step == "mount_namespace" || step == "mounts" || step == "seal_root") {
         if (error == EPERM || error == EACCES) {
             return "Mounting is refused: use the seccomp profile in images/ and --security-opt "
                    "apparmor=unconfined (or a profile that allows mount and pivot_root)";
