@@ -20,6 +20,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -125,11 +126,49 @@ base::Result<void> open_proc(Setup& setup) {
     return setup.proc ? base::Result<void>{} : fail_step("open /proc");
 }
 
+// Whether the kernel makes a process under this limit. The hard one stays.
+bool may_fork_under(rlim_t limit, rlim_t hard) {
+    const rlimit wanted{limit, hard};
+    if (::setrlimit(RLIMIT_NPROC, &wanted) != 0) {
+        return true;  // nothing to learn
+    }
+    const long child = raw_syscall(SYS_clone, SIGCHLD);
+    if (child == 0) {
+        ::_exit(0);
+    }
+    if (child > 0) {
+        ::waitpid(static_cast<pid_t>(child), nullptr, __WALL);
+    }
+    return child != -EAGAIN;
+}
+
+// How many processes the kernel counts for our uid: those seen in /proc, and those of other
+// containers on this host, which only a refused fork tells of. To within kClose.
+std::uint32_t count_processes(std::uint32_t seen) {
+    constexpr rlim_t kClose = 16;
+    rlimit now{};
+    if (::getrlimit(RLIMIT_NPROC, &now) != 0) {
+        return seen;
+    }
+    rlim_t refused = seen;
+    rlim_t allowed = refused + 1;  // right at once where nothing is out of sight
+    for (rlim_t step = kClose; allowed < now.rlim_max && !may_fork_under(allowed, now.rlim_max);
+         step *= 2) {
+        refused = allowed;
+        allowed += step;
+    }
+    while (allowed - refused > kClose) {
+        const rlim_t middle = refused + (allowed - refused) / 2;
+        (may_fork_under(middle, now.rlim_max) ? allowed : refused) = middle;
+    }
+    return static_cast<std::uint32_t>(allowed - 1);
+}
+
 // RLIMIT_NPROC counts every process of the uid here, the server's and other scopes' too: what this
 // scope may have comes on top of what runs now.
 base::Result<void> limits(Setup& setup) {
     InitSpec own = setup.spec;
-    own.processes += count_threads_of(setup.proc.get(), ::getuid());
+    own.processes += count_processes(count_threads_of(setup.proc.get(), ::getuid()));
     return set_limits(own);
 }
 

@@ -382,6 +382,10 @@ void LiveProcess::describe_end(Outcome& outcome) const {
             outcome.setup_errno = exec_errno_;
         } else if (exec_step_ == "fork" && exec_errno_ == EAGAIN) {
             outcome.detail += ": the sandbox's process limit is reached; end background processes";
+        } else if (exec_step_ == "terminal" && exec_errno_ == EACCES) {
+            outcome.detail +=
+                ": /dev/ptmx is closed to gem; run without a terminal, or mount the "
+                "container's devpts with ptmxmode=0666";
         }
     } else if (WIFSIGNALED(status_)) {
         outcome.status = OutcomeStatus::signalled;

@@ -117,6 +117,17 @@ TEST_P(BackgroundCases, C26_TerminalsModesCanBeSet) {
     EXPECT_TRUE(exited(in_terminal("node -e 'process.stdin.setRawMode(true);process.exit(0)'"), 0));
 }
 
+TEST_P(BackgroundCases, TerminalThatTheHostRefusesIsSaidWithTheRemedy) {
+    if (!landlock() || terminals_for_gem()) {
+        EXPECT_TRUE(exited(in_terminal("test -t 0"), 0));
+        return;
+    }
+    const json::object done = in_terminal("echo ran");
+    EXPECT_TRUE(has_status(done, "setup_failed"));
+    EXPECT_TRUE(holds(done, "detail", "ptmxmode=0666")) << json::serialize(done);
+    EXPECT_TRUE(exited(run("true"), 0)) << "the sandbox goes on";
+}
+
 TEST_P(BackgroundCases, TerminalIsTypedIntoAndResized) {
     ARS_NEEDS_TERMINALS();
     const json::object started =

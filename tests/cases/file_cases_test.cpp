@@ -75,7 +75,7 @@ TEST_P(FileCases, C53_SlashlessLinkGetsTheSameRefusal) {
     ASSERT_TRUE(exited(run("ln -s /etc/passwd link.txt"), 0));
     const Answer relative = read("link.txt");
     EXPECT_TRUE(refuses(relative, "path_escape"));
-    EXPECT_EQ(relative.text, read("/home/gem/user-data/link.txt").text);
+    EXPECT_EQ(relative.text, read(workspace().guest("link.txt")).text);
 }
 
 // 100,000 reads of one process, with either resolver, are in paths_test: this is the whole binary.
@@ -164,19 +164,17 @@ TEST_P(FileCases, C72_HundredThousandNamesAreListedInPages) {
         ASSERT_EQ(::link(file.c_str(), path(name).c_str()), 0);
     }
     EXPECT_TRUE(holds(run("ls -U many | wc -l"), "stdout", "100000"));
+    const std::string many = workspace().guest("many");
     const Answer first = tool("ls", {{"path", "many"}, {"limit", 2000}});
     ASSERT_EQ(first.code, 0);
-    EXPECT_TRUE(first.text.starts_with("/home/gem/user-data/many: 100000 entries\n1  0 bytes"));
+    EXPECT_TRUE(first.text.starts_with(many + ": 100000 entries\n1  0 bytes"));
     const std::string last = "11797";  // the 2000th in the order of bytes
     EXPECT_TRUE(first.text.ends_with("[98000 more: continue with after=\"" + last + "\"]\n"))
         << first.text.substr(first.text.size() - 100);
     const Answer next = tool("ls", {{"path", "many"}, {"limit", 2000}, {"after", last}});
     EXPECT_NE(next.text.find("\n11798  0 bytes"), std::string::npos);
     EXPECT_NE(next.text.find("[96000 more"), std::string::npos);
-    EXPECT_EQ(
-        tool("ls", {{"path", "many"}, {"after", "99999"}}).text,
-        "/home/gem/user-data/many: 100000 entries\n"
-    );
+    EXPECT_EQ(tool("ls", {{"path", "many"}, {"after", "99999"}}).text, many + ": 100000 entries\n");
     EXPECT_LT(peak_kib(), 300 * 1024);
 }
 
@@ -190,7 +188,7 @@ TEST_P(FileCases, C72_NamesThatAreNoTextCanBeGivenBack) {
     for (const auto& [shown, content] : std::map<std::string, std::string>{
              {"$'a\\xff'", "one"},
              {"$'b\\x0ac'", "two"},
-             {"$'/home/gem/user-data/d\\xfe/f'", "three"}
+             {"$'" + workspace().guest("d\\xfe/f'"), "three"}
          }) {
         EXPECT_EQ(read(shown).text, "     1\t" + content + "\n") << shown;
         EXPECT_EQ(cat(shown), "=" + content) << "bash reads the same notation";
@@ -210,7 +208,8 @@ TEST_P(FileCases, C72_NamesThatAreNoTextCanBeGivenBack) {
 // skills behind them, are compared in same_verdict_test.
 TEST_P(FileCases, C102_ShellAndFileToolsAgreeOnLinks) {
     ASSERT_TRUE(exited(
-        run("mkdir -p real/deep; echo x >real/f; ln -s /home/gem/user-data/real absolute; "
+        run("mkdir -p real/deep; echo x >real/f; ln -s " + workspace().guest("real") +
+            " absolute; "
             "ln -s ../real/f real/around; ln -s /home/gem/skills/x s; ln -s /srv/repo r; "
             "ln -s loop loop; ln -s f/ real/slash; ln -s nothing dangling"),
         0

@@ -5,6 +5,7 @@
 
 #include <boost/json/serialize.hpp>
 
+#include <algorithm>
 #include <string>
 
 namespace ars::tests {
@@ -24,21 +25,28 @@ inline testing::AssertionResult refuses(const Answer& answer, const std::string&
 
 class FileToolCases : public Cases {
   protected:
-    void SetUp() override {
-        Cases::SetUp();
-        if (landlock()) {
-            GTEST_SKIP() << "file tools take no part in a tier, and the landlock tier's one "
-                            "workspace is not the test's own";
-        }
-    }
     Answer tool(const std::string& name, const json::object& arguments) {
-        const Finished done = ars::tests::run(tool_argv(name), {}, json::serialize(arguments));
+        const Finished done = ars::tests::run(tool_argv(name), {}, tool_stdin(name, arguments));
         EXPECT_EQ(done.err, "");
         return {done.exit_code, done.out};
     }
     // The arguments come from standard input.
     [[nodiscard]] std::vector<std::string> tool_argv(const std::string& name) {
-        return {ars_binary(), "tool", name, "-", "--workspace", workspace().path()};
+        std::vector<std::string> argv = Cases::tool_argv(name, {});
+        *std::find(argv.begin(), argv.end(), "{}") = "-";
+        return argv;
+    }
+    // Relative paths are meant in the workspace, which is not where the landlock tier's tools
+    // start.
+    [[nodiscard]] std::string tool_stdin(const std::string& name, json::object arguments) {
+        const char* const key = name.ends_with("_file") ? "file_path" : "path";
+        const std::string given = text(arguments, key);
+        const std::string quote = given.starts_with("$'") ? "$'" : "";
+        const std::string path = given.substr(quote.size());
+        if (landlock() && !path.starts_with('/')) {
+            arguments[key] = quote + workspace().guest(path);
+        }
+        return json::serialize(arguments);
     }
     Answer read(const std::string& file) { return tool("read_file", {{"file_path", file}}); }
     Answer write(const std::string& file, const std::string& content, bool overwrite = false) {

@@ -105,6 +105,31 @@ TEST_P(ProcessCases, C08_ForkBombIsBoundedSaidAndEnded) {
     EXPECT_EQ(survivors(mark), 0);
 }
 
+// Other containers of the host count too where they share the uid, and /proc does not show them.
+TEST_P(ProcessCases, C09_ProcessesOutOfSightDoNotStarveAScope) {
+    ARS_NEEDS_ROOT();
+    ARS_NEEDS_MOUNTS();
+    ARS_NEEDS("python3");
+    Process others(
+        {"setpriv",
+         "--reuid",
+         "1000",
+         "--clear-groups",
+         "python3",
+         "-c",
+         "import threading, time\n"
+         "threading.stack_size(65536)\n"
+         "for i in range(700): threading.Thread(target=time.sleep, args=(600,)).start()\n"
+         "print('there', flush=True)\n"}
+    );
+    for (int i = 0; i < 500 && others.running() && others.out().empty(); ++i) {
+        std::this_thread::sleep_for(20ms);
+    }
+    ASSERT_EQ(others.out(), "there\n") << others.err();
+    options_.wrapper = {"unshare", "--pid", "--fork", "--kill-child", "--mount-proc"};
+    EXPECT_TRUE(exited(run("true | cat; ! ps -A -o args= | grep -q '[r]ange(700)'"), 0));
+}
+
 TEST_P(ProcessCases, C09_OneFullScopeDoesNotStarveAnother) {
     ARS_NEEDS("python3");
     const json::object full = python(

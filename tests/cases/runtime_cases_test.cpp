@@ -129,10 +129,13 @@ TEST_P(RuntimeCases, C44_DebugPolicyTracesItsOwnChildren) {
 
 TEST_P(RuntimeCases, C45_NestedUserNamespaceIsRefusedByName) {
     const json::object done = run("unshare -Ur id");
-    EXPECT_TRUE(has_status(done, "violation"));
     EXPECT_NE(number(done, "exit_code"), 0);
-    EXPECT_TRUE(holds(done, "detail", "unshare")) << json::serialize(done);
     EXPECT_TRUE(holds(done, "stderr", "Operation not permitted")) << json::serialize(done);
+    // An engine's filter that refuses the call itself goes before ours, and tells nobody.
+    if (probe(doctor(), "user_namespace").at("works").as_bool()) {
+        EXPECT_TRUE(has_status(done, "violation"));
+        EXPECT_TRUE(holds(done, "detail", "unshare")) << json::serialize(done);
+    }
 }
 
 TEST_P(RuntimeCases, C46_SetUidProgramsFailCleanlyAndDoNotAsk) {

@@ -118,6 +118,11 @@ TEST_P(TierCases, C97_UserNamespaceWithoutRightsIsToldByTheStepThatFailed) {
     // nothing else.
     const json::object report = doctor_behind(refusing("EACCES", {SYS_mount}));
     EXPECT_NE(text(report, "tier"), "namespaces");
+    // Refused already here, as by a container engine: then that is the step.
+    if (!probe(doctor(), "user_namespace").at("works").as_bool()) {
+        EXPECT_FALSE(text(probe(report, "user_namespace"), "remedy").empty());
+        return;
+    }
     EXPECT_TRUE(probe(report, "user_namespace").at("works").as_bool()) << json::serialize(report);
     const json::object mounts = probe(report, "mounts");
     EXPECT_FALSE(mounts.at("works").as_bool());

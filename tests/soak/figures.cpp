@@ -15,7 +15,7 @@ namespace ars::soak {
 
 namespace {
 
-std::int64_t entries(const char* directory) {
+std::int64_t entries(const std::string& directory) {
     std::int64_t count = 0;
     for (const auto& entry : std::filesystem::directory_iterator(directory)) {
         count += entry.path().filename().empty() ? 0 : 1;
@@ -39,7 +39,7 @@ int parent_of(const std::filesystem::path& process) {
     return parent;
 }
 
-std::int64_t descendants() {
+std::vector<int> descendants() {
     std::map<int, int> parents;
     for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
         const std::string name = entry.path().filename();
@@ -48,16 +48,18 @@ std::int64_t descendants() {
             parents[pid] = parent_of(entry.path());
         }
     }
-    std::int64_t count = 0;
+    std::vector<int> below;
     for (const auto& [pid, parent] : parents) {
         int above = parent;
         while (above > 1 && above != ::getpid()) {
             const auto next = parents.find(above);
             above = next == parents.end() ? 0 : next->second;
         }
-        count += above == ::getpid() ? 1 : 0;
+        if (above == ::getpid()) {
+            below.push_back(pid);
+        }
     }
-    return count;
+    return below;
 }
 
 std::int64_t mount_lines() {
@@ -85,8 +87,8 @@ std::int64_t cgroup_count() {
     return count;
 }
 
-std::int64_t resident() {
-    std::ifstream status("/proc/self/status");
+std::int64_t resident(const std::string& process) {
+    std::ifstream status("/proc/" + process + "/status");
     for (std::string line; std::getline(status, line);) {
         if (line.starts_with("VmRSS:")) {
             return std::stol(line.substr(6));
@@ -113,14 +115,19 @@ bool row(const char* name, std::int64_t before, std::int64_t after, std::int64_t
 
 }  // namespace
 
-Figures take_figures() {
+Figures take_figures(const std::string& scope_directories) {
     Figures now;
+    const std::vector<int> below = descendants();
     now.descriptors = entries("/proc/self/fd");
     now.threads = entries("/proc/self/task");
-    now.processes = descendants();
+    now.processes = static_cast<std::int64_t>(below.size());
     now.mounts = mount_lines();
     now.cgroups = cgroup_count();
-    now.resident_kib = resident();
+    now.scope_directories = entries(scope_directories);
+    now.resident_kib = resident("self");
+    for (const int pid : below) {
+        now.children_kib += resident(std::to_string(pid));
+    }
     return now;
 }
 
@@ -131,7 +138,9 @@ bool report(const std::string& what, const Figures& before, const Figures& after
     good = row("processes", before.processes, after.processes, 0) && good;
     good = row("mounts", before.mounts, after.mounts, 0) && good;
     good = row("cgroups", before.cgroups, after.cgroups, 0) && good;
+    good = row("directories", before.scope_directories, after.scope_directories, 0) && good;
     good = row("resident KiB", before.resident_kib, after.resident_kib, kResidentSlackKib) && good;
+    good = row("children KiB", before.children_kib, after.children_kib, kChildrenSlackKib) && good;
     std::fflush(stdout);
     return good;
 }

@@ -1,7 +1,8 @@
-// scope_soak [COMMANDS [SCOPES]]: that many commands through one scope, then that many scopes made
-// and released, in one process as the server is one. Prints what the process held before and after,
-// and fails when anything grew.
+// scope_soak TIER [COMMANDS [SCOPES]]: that many commands through one scope of that tier, then that
+// many scopes made and released, in one process as the server is one. Prints what the process held
+// before and after, and fails when anything grew.
 #include "base/log.hpp"
+#include "fsmount/access_plan.hpp"
 #include "fsmount/layout.hpp"
 #include "fsmount/mount_plan.hpp"
 #include "fsmount/workspace.hpp"
@@ -36,19 +37,34 @@ constexpr int kWarmCommands = 100;  // after these, pools and heap have their si
 constexpr int kWarmScopes = 20;
 
 struct Soak {
+    sandbox::Tier tier;
+    std::string scope_directories;  // where the landlock tier's scopes have theirs
     std::shared_ptr<fsmount::Workspace> workspace;
     std::unique_ptr<sandbox::Sandbox> sandbox;
 };
 
+base::Result<sandbox::ScopeSpec> scope_spec(const Soak& soak, const std::string& id) {
+    auto mounts = fsmount::make_mount_plan(*soak.workspace, {});
+    if (!mounts) {
+        return std::unexpected(mounts.error());
+    }
+    sandbox::ScopeSpec spec;
+    spec.tier = soak.tier;
+    if (soak.tier == sandbox::Tier::namespaces) {
+        spec.mounts = std::move(*mounts);
+        return spec;
+    }
+    auto access = fsmount::make_access_plan(*mounts, soak.scope_directories + "/" + id);
+    if (!access) {
+        return std::unexpected(access.error());
+    }
+    spec.access = std::move(*access);
+    return spec;
+}
+
 base::Task<std::shared_ptr<sandbox::Scope>> scope(Soak& soak, std::string id) {
-    auto spec = [&soak]() -> base::Result<sandbox::ScopeSpec> {
-        auto mounts = fsmount::make_mount_plan(*soak.workspace, {});
-        if (!mounts) {
-            return std::unexpected(mounts.error());
-        }
-        return sandbox::ScopeSpec{sandbox::Policy{}, std::move(*mounts), "ars"};
-    };
-    auto acquired = co_await soak.sandbox->acquire({"soak", std::move(id), "default"}, spec);
+    auto spec = [&soak, &id] { return scope_spec(soak, id); };
+    auto acquired = co_await soak.sandbox->acquire({"soak", id, "default"}, spec);
     if (!acquired) {
         throw std::runtime_error(acquired.error().message);
     }
@@ -128,12 +144,12 @@ bool measure(
 ) {
     drive(io, work(soak, warm_up));
     ::usleep(500'000);
-    const Figures before = take_figures();
+    const Figures before = take_figures(soak.scope_directories);
     const auto begun = std::chrono::steady_clock::now();
     drive(io, work(soak, count));
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begun;
     ::usleep(500'000);
-    const Figures after = take_figures();
+    const Figures after = take_figures(soak.scope_directories);
     char title[128];
     std::snprintf(
         title,
@@ -147,25 +163,32 @@ bool measure(
     return report(title, before, after);
 }
 
-int soak(const std::string& directory, int commands, int scopes) {
-    auto workspace = fsmount::open_external_workspace(directory, false);
+int soak(sandbox::Tier tier, const std::string& directory, int commands, int scopes) {
+    // Without mounts the only workspace is the real one.
+    const bool landlock = tier == sandbox::Tier::landlock;
+    auto workspace = fsmount::open_external_workspace(
+        landlock ? std::string(fsmount::kUserData) : directory, false
+    );
     if (!workspace) {
-        throw std::runtime_error(workspace.error().message);
+        std::printf("skipped: no workspace: %s\n", workspace.error().message.c_str());
+        return kSkipped;
     }
     if (auto dropped = sandbox::drop_to_gem(); !dropped) {
         throw std::runtime_error(dropped.error().message);
     }
     const base::Log log(STDERR_FILENO, base::LogLevel::off);
     asio::io_context io(1);
-    auto made = sandbox::make_sandbox(io.get_executor(), {}, log);
+    sandbox::SandboxOptions options;
+    options.expected_tier = tier;
+    auto made = sandbox::make_sandbox(io.get_executor(), options, log);
     if (!made) {
         throw std::runtime_error(made.error().message);
     }
-    Soak one{*workspace, std::move(*made)};
+    Soak one{tier, directory, *workspace, std::move(*made)};
     try {
         drive(io, run_commands(one, 1));
     } catch (const std::exception& error) {
-        std::printf("skipped: no sandbox on this machine: %s\n", error.what());
+        std::printf("skipped: no such sandbox on this machine: %s\n", error.what());
         return kSkipped;
     }
     const bool commands_good =
@@ -180,6 +203,11 @@ int soak(const std::string& directory, int commands, int scopes) {
 }  // namespace ars::soak
 
 int main(int argc, char** argv) {
+    const std::string tier = argc > 1 ? argv[1] : "";
+    if (tier != "namespaces" && tier != "landlock") {
+        std::fprintf(stderr, "usage: scope_soak namespaces|landlock [COMMANDS [SCOPES]]\n");
+        return 2;
+    }
     char directory[] = "/tmp/ars-soak-XXXXXX";
     if (::mkdtemp(directory) == nullptr ||
         (::geteuid() == 0 && ::chown(directory, ars::fsmount::kGemUid, ars::fsmount::kGemGid) != 0
@@ -190,7 +218,10 @@ int main(int argc, char** argv) {
     int status = 1;
     try {
         status = ars::soak::soak(
-            directory, argc > 1 ? std::atoi(argv[1]) : 10'000, argc > 2 ? std::atoi(argv[2]) : 1'000
+            tier == "landlock" ? ars::sandbox::Tier::landlock : ars::sandbox::Tier::namespaces,
+            directory,
+            argc > 2 ? std::atoi(argv[2]) : 10'000,
+            argc > 3 ? std::atoi(argv[3]) : 1'000
         );
     } catch (const std::exception& error) {
         std::fprintf(stderr, "scope_soak: %s\n", error.what());
