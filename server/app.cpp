@@ -45,6 +45,7 @@ base::Result<std::unique_ptr<App>> App::build(LoadedConfig config, AppOptions op
     }
     app->make_models();
     sandbox::SandboxOptions tools;
+    tools.expected_tier = app->options_.tier;
     tools.idle_release = app->config_.config.sandbox.idle_release;
     tools.backend = app->options_.io.value_or(app->config_.config.sandbox.io);
     auto sandbox = sandbox::make_sandbox(app->io_.get_executor(), tools, app->log_);

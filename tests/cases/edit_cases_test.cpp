@@ -46,7 +46,7 @@ class EditCases : public FileToolCases {
 
 TEST_P(EditCases, C66_ReadOnlyRootNeedsNoMoreThanTmp) {
     ARS_NEEDS_ROOT();
-    ARS_NEEDS("unshare");
+    ARS_NEEDS_MOUNTS();
     ARS_NEEDS("setpriv");
     options_.wrapper = {
         "unshare",
@@ -129,7 +129,7 @@ TEST_P(EditCases, C78_KilledWriteLeavesOldOrNewContent) {
 
 TEST_P(EditCases, C78_OtherMountsFullOnesAndReadOnlyTargets) {
     ARS_NEEDS_ROOT();
-    ARS_NEEDS("unshare");
+    ARS_NEEDS_MOUNTS();
     std::filesystem::create_directory(path("sub"));
     const std::string mount =
         "mount -t tmpfs -o size=1m,uid=1000,gid=1000,mode=0700 none \"$1/sub\"";

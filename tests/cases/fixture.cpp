@@ -194,11 +194,6 @@ void give_to_gem(const std::string& path) {
     }
 }
 
-std::string sandbox_program(const std::string& name) {
-    const char* folder = std::getenv("ARS_SANDBOX_PROGRAMS");
-    return std::string(folder != nullptr ? folder : ARS_SANDBOX_PROGRAMS) + "/" + name;
-}
-
 void install_program(const std::string& name, const std::string& directory) {
     const std::string target = directory + "/" + name;
     std::filesystem::copy_file(sandbox_program(name), target);

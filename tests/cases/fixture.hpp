@@ -34,8 +34,6 @@ bool may_map_owners();
 bool terminals_for_gem();
 // A directory that tools may write, for --workspace: gem's where the test runs as root.
 void give_to_gem(const std::string& path);
-// The path of a program of tests/sandbox_programs.
-std::string sandbox_program(const std::string& name);
 // Copies one into a directory, executable by everybody.
 void install_program(const std::string& name, const std::string& directory);
 

@@ -36,7 +36,18 @@ void wait_for(const std::string& marker, int count) {
     ASSERT_GE(seen, count);
 }
 
-TEST(ServerDeath, NothingOfBusyScopesIsLeftASecondLater) {
+class ServerDeath : public testing::TestWithParam<std::string> {
+  protected:
+    static void start(Server& server) {
+        if (GetParam() == "namespaces") {
+            server.start();
+        } else {
+            server.start_without_namespaces();
+        }
+    }
+};
+
+TEST_P(ServerDeath, NothingOfBusyScopesIsLeftASecondLater) {
     Server server;
     const std::string mark = "31" + std::to_string(::getpid()) + "7";
     add_agent_that_runs(
@@ -44,7 +55,7 @@ TEST(ServerDeath, NothingOfBusyScopesIsLeftASecondLater) {
         "sleep " + mark + " & setsid sleep " + mark + " & (setsid sleep " + mark + " &); sleep " +
             mark
     );
-    server.start();
+    start(server);
     for (int i = 0; i < 4; ++i) {
         server.submit("main", "busy " + std::to_string(i));
     }
@@ -56,11 +67,11 @@ TEST(ServerDeath, NothingOfBusyScopesIsLeftASecondLater) {
     EXPECT_EQ(processes_with(mark), 0);
 }
 
-TEST(ServerDeath, C08_HealthAnswersBesideAForkBombAndTheBombDiesWithTheServer) {
+TEST_P(ServerDeath, C08_HealthAnswersBesideAForkBombAndTheBombDiesWithTheServer) {
     Server server;
     const std::string mark = "37" + std::to_string(::getpid()) + "3";
     add_agent_that_runs(server, "bomb() { bomb | bomb & }; bomb; sleep " + mark);
-    server.start();
+    start(server);
     server.submit("main", "bomb");
     wait_for(mark, 50);
     for (int i = 0; i < 5; ++i) {
@@ -72,6 +83,13 @@ TEST(ServerDeath, C08_HealthAnswersBesideAForkBombAndTheBombDiesWithTheServer) {
     EXPECT_EQ(left_of(family, 2s), "");
     EXPECT_EQ(processes_with(mark), 0);
 }
+
+INSTANTIATE_TEST_SUITE_P(
+    In,
+    ServerDeath,
+    testing::Values("namespaces", "landlock"),
+    [](const auto& info) { return info.param; }
+);
 
 }  // namespace
 }  // namespace ars::tests

@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -144,6 +145,19 @@ std::string ars_binary() {
     const char* other = std::getenv("ARS_BINARY");
     return other != nullptr ? other : ARS_BINARY;
 }
+std::string sandbox_program(const std::string& name) {
+    const char* const folder = std::getenv("ARS_SANDBOX_PROGRAMS");
+    return std::string(folder != nullptr ? folder : ARS_SANDBOX_PROGRAMS) + "/" + name;
+}
+
+std::vector<std::string> without_namespaces(std::vector<std::string> command) {
+    std::vector<std::string> argv{
+        sandbox_program("refuse_calls"), "EPERM", std::to_string(SYS_unshare), "--"
+    };
+    argv.insert(argv.end(), command.begin(), command.end());
+    return argv;
+}
+
 std::string source_directory() { return ARS_SOURCE_DIR; }
 
 TempDir::TempDir(const std::string& parent) : path_(make_temp_directory(parent)) {}

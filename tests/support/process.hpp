@@ -54,6 +54,11 @@ Finished run(
 // The binary under test: CMake passes its path; ARS_BINARY names another (in a container, the
 // image's).
 std::string ars_binary();
+// The path of a program of tests/sandbox_programs.
+std::string sandbox_program(const std::string& name);
+// The command as on a host that refuses namespaces, as most container engines do: what it finds
+// there is the landlock tier.
+std::vector<std::string> without_namespaces(std::vector<std::string> command);
 // The source tree, for configs/.
 std::string source_directory();
 

@@ -25,7 +25,6 @@ models:
   default: "demo:scripted"
   providers:
     demo: {type: scripted, scripts: "scripts/*.yaml"}
-sandbox: {tool_approval_mode: always_trust}
 )";
 
 constexpr const char* kMainAgent = R"(slug: main
@@ -53,16 +52,28 @@ Server::Server() {
     write("agents/helper.yaml", kHelperAgent);
 }
 
+// Without namespaces the workspace is the machine's: what commands left is their test's to remove.
+Server::~Server() {
+    process_.reset();
+    std::error_code ignored;
+    for (const std::string& workdir : workdirs_) {
+        std::filesystem::remove(workdir, ignored);
+    }
+}
+
 void Server::start(std::map<std::string, std::string> environment) {
     const std::filesystem::path config = config_path();
     if (!std::filesystem::exists(config)) {
-        write("appliance.yaml", kAppliance + extra_);
+        write(
+            "appliance.yaml",
+            kAppliance + ("sandbox: {tool_approval_mode: always_trust, require: " + require_) +
+                "}\n" + extra_
+        );
     }
+    std::vector<std::string> argv = wrapper_;
+    argv.insert(argv.end(), {ars_binary(), "serve", "--config", config.string()});
     const auto begun = std::chrono::steady_clock::now();
-    process_ = std::make_unique<Process>(
-        std::vector<std::string>{ars_binary(), "serve", "--config", config.string()},
-        std::move(environment)
-    );
+    process_ = std::make_unique<Process>(std::move(argv), std::move(environment));
     const auto until = begun + std::chrono::seconds(10);
     port_ = 0;
     start_ms_ = 0;
@@ -87,6 +98,12 @@ void Server::start(std::map<std::string, std::string> environment) {
     throw std::runtime_error("the server did not start: " + log());
 }
 
+void Server::start_without_namespaces(const std::string& require) {
+    require_ = require;
+    wrapper_ = without_namespaces({});
+    start();
+}
+
 void Server::kill() {
     process_->signal(SIGKILL);
     process_->wait();
@@ -103,14 +120,23 @@ json::object Server::submit(const std::string& agent, const std::string& query, 
         "POST",
         "/api/agent/runs",
         json::object{{"agent_slug", agent}, {"query", query}},
-        std::move(headers)
+        headers
     );
     if (reply.status != 202) {
         throw std::runtime_error(
             "submit answered " + std::to_string(reply.status) + " " + reply.body
         );
     }
-    return reply.json().as_object();
+    json::object submitted = reply.json().as_object();
+    if (!wrapper_.empty()) {
+        const std::string thread(submitted.at("thread_id").as_string());
+        const json::value found =
+            http(port_, "GET", "/api/chat/thread/" + thread, {}, headers).json();
+        workdirs_.push_back(
+            "/home/gem/user-data/" + std::string(found.at("workdir_path").as_string())
+        );
+    }
+    return submitted;
 }
 
 json::object Server::wait_for_end(

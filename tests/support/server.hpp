@@ -15,11 +15,16 @@ class Server {
     // Starts with one main agent "main", one sub-agent "helper" and the provider `demo` (scripted)
     // unless files of those names were written before start().
     Server();
+    Server(const Server&) = delete;
+    Server& operator=(const Server&) = delete;
+    ~Server();
 
     // Below the configuration directory: "agents/x.yaml", "scripts/x.yaml", "appliance.yaml".
     void write(const std::string& name, const std::string& text) { dir_.write(name, text); }
     // Added to the default appliance.yaml.
     void add_settings(const std::string& yaml) { extra_ += yaml; }
+    // As in a container whose engine refuses namespaces: `require` is what sandbox.require says.
+    void start_without_namespaces(const std::string& require = "landlock");
 
     // Returns when the server takes runs; throws with the server's log when it does not within ten
     // seconds.
@@ -28,6 +33,8 @@ class Server {
     void kill();
     // SIGTERM; the exit code.
     int stop();
+    // For one that stops by itself.
+    Finished wait_for_exit() { return process_->wait(); }
 
     [[nodiscard]] int port() const { return port_; }
     [[nodiscard]] pid_t pid() const { return process_->pid(); }
@@ -53,6 +60,9 @@ class Server {
   private:
     TempDir dir_;
     std::string extra_;
+    std::string require_ = "namespaces";
+    std::vector<std::string> wrapper_;   // starts the binary
+    std::vector<std::string> workdirs_;  // of its threads in the real /home/gem/user-data
     std::unique_ptr<Process> process_;
     int port_ = 0;
     double start_ms_ = 0;
