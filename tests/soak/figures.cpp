@@ -71,18 +71,21 @@ std::int64_t mount_lines() {
     return count;
 }
 
+// Below this process's own group of cgroup v2: none where that is not mounted, as nobody can make
+// one then.
 std::int64_t cgroup_count() {
-    std::ifstream table("/proc/cgroups");
+    std::ifstream table("/proc/self/cgroup");
     std::int64_t count = 0;
-    std::string line;
-    std::getline(table, line);  // the heading
-    while (std::getline(table, line)) {
-        std::istringstream fields(line);
-        std::string name;
-        std::int64_t hierarchy = 0;
-        std::int64_t groups = 0;
-        fields >> name >> hierarchy >> groups;
-        count += groups;
+    for (std::string line; std::getline(table, line);) {
+        if (!line.starts_with("0::")) {
+            continue;
+        }
+        std::error_code none;
+        for (const auto& entry : std::filesystem::recursive_directory_iterator(
+                 "/sys/fs/cgroup" + line.substr(3), none
+             )) {
+            count += entry.is_directory(none) ? 1 : 0;
+        }
     }
     return count;
 }

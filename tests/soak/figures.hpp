@@ -11,7 +11,7 @@ struct Figures {
     std::int64_t threads = 0;
     std::int64_t processes = 0;  // everything below this one, zombies included
     std::int64_t mounts = 0;     // lines of this process's mount table
-    std::int64_t cgroups = 0;    // of the whole machine
+    std::int64_t cgroups = 0;    // below this process's own
     std::int64_t scope_directories = 0;
     std::int64_t resident_kib = 0;
     std::int64_t children_kib = 0;  // resident, of everything below this one: templates and inits
