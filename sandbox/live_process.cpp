@@ -101,14 +101,19 @@ base::Result<LiveProcess::ChildEnds> LiveProcess::open_ends(const Command& comma
 }
 
 base::Task<void> LiveProcess::receive_terminal() {
-    boost::asio::posix::stream_descriptor socket(changed_.executor(), terminal_.release());
+    // Shared with the timer's handler, which may already be queued when the wait ends.
+    auto socket = std::make_shared<boost::asio::posix::stream_descriptor>(
+        changed_.executor(), terminal_.release()
+    );
     boost::asio::steady_timer limit(changed_.executor(), kTerminalLimit);
-    limit.async_wait([&socket](const boost::system::error_code& error) {
+    auto on_limit = [socket](const boost::system::error_code& error) {
         if (!error) {
-            socket.cancel();
+            boost::system::error_code ignored;
+            socket->cancel(ignored);
         }
-    });
-    const auto [failed] = co_await socket.async_wait(
+    };
+    limit.async_wait(on_limit);
+    const auto [failed] = co_await socket->async_wait(
         boost::asio::posix::stream_descriptor::wait_read,
         boost::asio::as_tuple(boost::asio::use_awaitable)
     );
@@ -116,7 +121,7 @@ base::Task<void> LiveProcess::receive_terminal() {
     if (failed) {
         co_return;
     }
-    auto received = receive_message(socket.native_handle());
+    auto received = receive_message(socket->native_handle());
     if (!received || received->fds.empty()) {
         co_return;
     }

@@ -85,18 +85,21 @@ ProcessTree::ProcessTree(int proc, Freezer& freezer) : init_(own_id(proc)) {
 }
 
 // Between vfork and exec a child has its parent's memory and the parent is suspended, which freezes
-// the figures.
+// the figures. Only its newest child can be that one: others may have memory of their own that is
+// just as large.
 void ProcessTree::count_shared_once() {
     const std::vector<Entry> counted = entries_;
     for (const Entry& parent : counted) {
         if (!parent.process.suspended) {
             continue;
         }
-        for (Entry& child : entries_) {
-            if (child.parent == parent.process.proc_id &&
-                child.process.memory_kib == parent.process.memory_kib) {
-                child.process.memory_kib = 0;
-            }
+        const auto newest =
+            std::find_if(entries_.rbegin(), entries_.rend(), [&parent](const Entry& child) {
+                return child.parent == parent.process.proc_id &&
+                       child.process.memory_kib == parent.process.memory_kib;
+            });
+        if (newest != entries_.rend()) {
+            newest->process.memory_kib = 0;
         }
     }
 }

@@ -166,6 +166,8 @@ TEST_P(Attack, ToolOfAnotherScopeIsOutOfReach) {
     } else {
         expect_all(done, out_of_sight());
     }
+    install_program("signal_by_owner", workspace().path());
+    EXPECT_TRUE(exited(run("./signal_by_owner " + victim), 0));
     EXPECT_EQ(processes_with(mark), 1);
 }
 

@@ -69,6 +69,11 @@ TEST_F(MemoryWatching, MemoryLentToAChildOfVforkCountsOnce) {
     EXPECT_EQ(outcome.status, OutcomeStatus::exited) << outcome.memory_text();
 }
 
+TEST_F(MemoryWatching, MemoryAsLargeAsASuspendedParentsIsNotTakenForItsOwn) {
+    const Outcome outcome = program("memory_twins", "120");
+    EXPECT_EQ(outcome.status, OutcomeStatus::oom) << outcome.out;
+}
+
 TEST_F(MemoryWatching, StormOfProcessesThatAllocateIsEnded) {
     // The watch shares the cores with 512 processes in sessions of their own that never rest.
     const Outcome outcome = program("memory_hog", "storm 8", 60s);
