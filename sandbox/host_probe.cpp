@@ -64,7 +64,7 @@ const std::vector<StepGroup>& step_groups() {
          {"drop_root", "open_host_proc", "user_namespace"}},
         {"namespaces",
          "mount, pid, net with lo up, ipc, uts, cgroup",
-         {"namespaces", "pid_namespace", "network"}},
+         {"mount_namespace", "network", "pid_namespace"}},
         {"mounts",
          "tmpfs, recursive read-only bind, devpts, pivot_root",
          {"new_root", "image", "open_sources", "mounts", "seal_root", "open_proc"}},

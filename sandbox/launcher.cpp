@@ -360,6 +360,12 @@ base::Result<Launcher::TemplatePtr> Launcher::template_for(const ScopeSpec& spec
     return fresh;
 }
 
+void Launcher::retire() {
+    for (const TemplatePtr& one : templates_) {
+        ::shutdown(one->control.get(), SHUT_RDWR);
+    }
+}
+
 void Launcher::drop(const TemplatePtr& broken) { templates_.remove(broken); }
 
 base::Result<std::string> Launcher::filter(const ScopeSpec& spec) {

@@ -93,6 +93,9 @@ class Launcher {
     // Error "scope_setup_failed": message and sys_errno say which step and why, and what helps.
     base::Task<base::Result<LaunchedScope>> launch(ScopeSpec spec, base::Deadline deadline);
 
+    // No more scopes: templates begin to end, beside the scopes that are closed now.
+    void retire();
+
   private:
     using TemplatePtr = std::shared_ptr<ScopeTemplate>;
 

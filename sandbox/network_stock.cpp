@@ -50,6 +50,19 @@ bool NetworkStock::is_quiet(const Network& network) {
            counts.find(" tw 0 ") != std::string_view::npos;
 }
 
+void NetworkStock::begin_first() {
+    beside_ = std::thread([this] { made_beside_ = make(); });
+}
+
+base::Result<void> NetworkStock::finish_first() {
+    beside_.join();
+    if (!made_beside_) {
+        return made_beside_;
+    }
+    return ::setns(idle_.back().space.get(), CLONE_NEWNET) == 0 ? base::Result<void>{}
+                                                                : fail_step("setns NEWNET");
+}
+
 base::Result<void> NetworkStock::make() {
     if (::unshare(CLONE_NEWNET) != 0) {
         return fail_step("unshare NEWNET");

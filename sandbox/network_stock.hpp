@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <thread>
 #include <vector>
 
 namespace ars::sandbox {
@@ -17,8 +18,10 @@ class NetworkStock {
   public:
     // `proc` is a procfs that shows this process; it must outlive the stock.
     explicit NetworkStock(const base::Fd& proc) : proc_(proc) {}
-    // Moves this process into a new network with loopback up, and keeps that network.
-    [[nodiscard]] base::Result<void> make();
+    // The first network takes the kernel as long as the rest of a template: made beside it.
+    void begin_first();
+    // Moves this process into it.
+    [[nodiscard]] base::Result<void> finish_first();
     // A network for scope `id`: a kept one, or a new one.
     [[nodiscard]] base::Result<base::Fd> take(std::uint64_t id);
     // Nothing of scope `id` runs any more. A network in which the kernel still ends connections is
@@ -28,6 +31,8 @@ class NetworkStock {
     void forget();
 
   private:
+    // Moves this thread into a new network with loopback up, and keeps that network.
+    [[nodiscard]] base::Result<void> make();
     struct Network {
         base::Fd space;     // its namespace
         base::Fd sockstat;  // its socket counters, read anew each time
@@ -36,6 +41,8 @@ class NetworkStock {
     [[nodiscard]] static bool is_quiet(const Network& network);
 
     const base::Fd& proc_;
+    std::thread beside_;
+    base::Result<void> made_beside_;
     std::vector<Network> idle_;
     std::map<std::uint64_t, Network> used_;
 };

@@ -210,6 +210,7 @@ base::Task<void> ScopeTable::release(ScopeKey key) {
 base::Task<void> ScopeTable::close() {
     closed_ = true;
     sweep_timer_.cancel();
+    launcher_.retire();
     co_await base::shield_from_cancellation();
     while (!entries_.empty()) {
         const auto [key, entry] = *entries_.begin();

@@ -43,8 +43,9 @@ class Template {
     base::Result<void> become_gem() { return drop_root(); }
     base::Result<void> open_host_proc();
     base::Result<void> user_namespace();
-    base::Result<void> namespaces();
+    base::Result<void> mount_namespace();
     base::Result<void> new_root();
+    base::Result<void> network();
     base::Result<void> die_with_server();
     base::Result<void> mount_image(const Received& setup);
     void run_steps();
@@ -72,11 +73,15 @@ base::Result<void> Template::user_namespace() {
     return map_gem(host_proc_, uid, gid);
 }
 
-base::Result<void> Template::namespaces() {
-    if (::unshare(CLONE_NEWNS) != 0) {
-        return fail_step("unshare NEWNS");
+base::Result<void> Template::mount_namespace() {
+    if (own_network_) {
+        networks_.begin_first();
     }
-    return own_network_ ? networks_.make() : base::Result<void>{};
+    return ::unshare(CLONE_NEWNS) == 0 ? base::Result<void>{} : fail_step("unshare NEWNS");
+}
+
+base::Result<void> Template::network() {
+    return own_network_ ? networks_.finish_first() : base::Result<void>{};
 }
 
 base::Result<void> Template::new_root() {
@@ -115,8 +120,9 @@ void Template::run_steps() {
         {"drop_root", &Template::become_gem},
         {"open_host_proc", &Template::open_host_proc},
         {"user_namespace", &Template::user_namespace},
-        {"namespaces", &Template::namespaces},
+        {"mount_namespace", &Template::mount_namespace},
         {"new_root", &Template::new_root},
+        {"network", &Template::network},
         {"die_with_server", &Template::die_with_server},
     };
     for (const Step& step : kSteps) {

@@ -17,11 +17,11 @@ std::string setup_remedy(const std::string& step, int error) {
                "kernel.apparmor_restrict_unprivileged_userns=0; in Kubernetes: a Localhost seccomp "
                "profile";
     }
-    if (step == "namespaces" || step == "pid_namespace") {
+    if (step == "mount_namespace" || step == "network" || step == "pid_namespace") {
         return "The engine's seccomp profile or AppArmor refuses namespaces: use the profile in "
                "images/";
     }
-    if (step == "new_root" || step == "image" || step == "mount_namespace" || step == "mounts" || step == "seal_root") {
+    if (step == "new_root" || step == "image" || step == "mounts" || step == "seal_root") {
         if (error == EPERM || error == EACCES) {
             return "Mounting is refused: use the seccomp profile in images/ and --security-opt "
                    "apparmor=unconfined (or a profile that allows mount and pivot_root)";

@@ -272,6 +272,10 @@ int command_exec(const ExecOptions& options) {
     const base::Log log(STDERR_FILENO, base::LogLevel::off);
     asio::io_context io(1);
     settings.sandbox.expected_tier = tier;
+    if (settings.sandbox.backend == sandbox::IoBackend::automatic && !options.batch) {
+        // One command's output costs less than a ring's life.
+        settings.sandbox.backend = sandbox::IoBackend::epoll;
+    }
     auto sandbox = sandbox::make_sandbox(io.get_executor(), settings.sandbox, log);
     if (!sandbox) {
         return fail_setup(sandbox.error().message);
