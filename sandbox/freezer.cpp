@@ -26,9 +26,13 @@ void Freezer::check() {
     }
     const auto worked = now(CLOCK_THREAD_CPUTIME_ID) - used_before_;
     if (now(CLOCK_MONOTONIC) - began_ - worked > kPatience) {
-        // One call for all, so that none forks past it. Keepers come too; the init wakes them.
-        frozen_ = ::kill(-1, SIGSTOP) == 0;
+        freeze();
     }
+}
+
+void Freezer::freeze() {
+    // One call for all, so that none forks past it. Keepers come too; the init wakes them.
+    frozen_ = ::kill(-1, SIGSTOP) == 0 || frozen_;
 }
 
 void Freezer::thaw() {

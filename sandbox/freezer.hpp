@@ -14,6 +14,8 @@ class Freezer {
     // Now and then during it: stops the scope once the work has waited for a processor for longer
     // than kPatience. Costs two clock reads.
     void check();
+    // At once.
+    void freeze();
     // At the end. A process that was stopped before goes on too: after a freeze nobody can tell.
     void thaw();
 

@@ -57,6 +57,9 @@ void take_shares(Trees& trees, int proc, Freezer& freezer) {
     for (auto& tree : trees.of_slot) {
         for (TreeProcess& process : tree) {
             freezer.check();
+            if (process.headless) {
+                continue;
+            }
             if (const auto share = proportional_memory_kib(proc, process.proc_id)) {
                 process.memory_kib = std::min(process.memory_kib, *share);
             }

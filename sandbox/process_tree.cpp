@@ -14,6 +14,8 @@ namespace ars::sandbox {
 
 namespace {
 
+constexpr int kThreadRounds = 10;
+
 std::string read_small(int proc, const std::string& name, std::size_t max_bytes) {
     std::string text(max_bytes, '\0');
     const base::Fd fd(::openat(proc, name.c_str(), O_RDONLY | O_CLOEXEC));
@@ -52,6 +54,42 @@ pid_t own_id(int proc) {
     return n > 0 ? number(std::string_view(self, static_cast<std::size_t>(n))) : 0;
 }
 
+std::uint64_t kib(std::string_view status, std::string_view name) {
+    return static_cast<std::uint64_t>(number(field(status, name)));
+}
+
+bool has_ended(std::string_view status) {
+    const std::string_view state = field(status, "\nState:");
+    return state.starts_with("\tZ") || state.starts_with("\tX");
+}
+
+// Of one that has memory to show. Threads that only make the next one and end are stopped for it.
+std::optional<std::string> status_of_a_thread(
+    int proc, const std::string& process, Freezer& freezer
+) {
+    const std::string tasks = process + "/task/";
+    for (int round = 0; round < kThreadRounds; ++round) {
+        DIR* const threads =
+            ::fdopendir(::openat(proc, tasks.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+        if (threads == nullptr) {
+            return std::nullopt;
+        }
+        std::optional<std::string> found;
+        while (const dirent* entry = found ? nullptr : ::readdir(threads)) {
+            std::string status = read_small(proc, tasks + entry->d_name + "/status", 4096);
+            if (!field(status, "\nRssAnon:").empty()) {
+                found = std::move(status);
+            }
+        }
+        ::closedir(threads);
+        if (found) {
+            return found;
+        }
+        freezer.freeze();
+    }
+    return std::nullopt;
+}
+
 }  // namespace
 
 ProcessTree::ProcessTree(int proc, Freezer& freezer) : init_(own_id(proc)) {
@@ -66,19 +104,20 @@ ProcessTree::ProcessTree(int proc, Freezer& freezer) : init_(own_id(proc)) {
             continue;
         }
         freezer.check();
-        const std::string status = read_small(proc, std::string(entry->d_name) + "/status", 4096);
-        const std::string_view state = field(status, "\nState:");
-        const auto kib = [&status](std::string_view name) {
-            return static_cast<std::uint64_t>(number(field(status, name)));
-        };
-        entries_.push_back(
-            {{last_number(field(status, "\nNSpid:")),
-              proc_id,
-              state.starts_with("\tZ") || state.starts_with("\tX"),
-              state.starts_with("\tD"),
-              kib("\nRssAnon:") + kib("\nRssShmem:")},
-             number(field(status, "\nPPid:"))}
-        );
+        std::string status = read_small(proc, std::string(entry->d_name) + "/status", 4096);
+        Entry& read = entries_.emplace_back();
+        read.parent = number(field(status, "\nPPid:"));
+        TreeProcess& process = read.process;
+        process.pid = last_number(field(status, "\nNSpid:"));
+        process.proc_id = proc_id;
+        process.zombie = has_ended(status);
+        if (process.zombie && number(field(status, "\nThreads:")) > 1) {
+            process.zombie = false;
+            process.headless = true;
+            status = status_of_a_thread(proc, entry->d_name, freezer).value_or("");
+        }
+        process.suspended = field(status, "\nState:").starts_with("\tD");
+        process.memory_kib = kib(status, "\nRssAnon:") + kib(status, "\nRssShmem:");
     }
     ::closedir(directory);
     count_shared_once();

@@ -17,6 +17,7 @@ struct TreeProcess {
     pid_t pid = 0;      // in the scope's namespace
     pid_t proc_id = 0;  // the name of its directory in /proc
     bool zombie = false;
+    bool headless = false;   // its first thread has ended, others go on
     bool suspended = false;  // waits in the kernel, as for a child of vfork
     // Private and shared memory that is in use, file contents left out. 0 for a child that runs in
     // its suspended parent's memory.
@@ -47,7 +48,7 @@ class ProcessTree {
 };
 
 // What memory_kib would be if memory used by n processes counted a nth for each: exact and slow.
-// Absent when the kernel does not tell.
+// Absent when the kernel does not tell. Not for a headless one.
 [[nodiscard]] std::optional<std::uint64_t> proportional_memory_kib(int proc, pid_t proc_id);
 
 // The parent of a process or thread of the scope, which is 0 for one that is gone, and where /proc

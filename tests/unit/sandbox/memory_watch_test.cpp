@@ -74,6 +74,11 @@ TEST_F(MemoryWatching, MemoryAsLargeAsASuspendedParentsIsNotTakenForItsOwn) {
     EXPECT_EQ(outcome.status, OutcomeStatus::oom) << outcome.out;
 }
 
+TEST_F(MemoryWatching, ProcessWhoseFirstThreadHasEndedIsSeen) {
+    EXPECT_EQ(program("headless", "600").status, OutcomeStatus::oom);
+    EXPECT_EQ(program("headless", "600 churn").status, OutcomeStatus::oom);
+}
+
 TEST_F(MemoryWatching, StormOfProcessesThatAllocateIsEnded) {
     // The watch shares the cores with 512 processes in sessions of their own that never rest.
     const Outcome outcome = program("memory_hog", "storm 8", 60s);
