@@ -33,6 +33,7 @@ ScopeSpec probe_spec() {
     };
     add(fsmount::MountKind::bind, "/usr", "/usr");
     add(fsmount::MountKind::proc, "/proc", "");
+    add(fsmount::MountKind::directory, "/dev", "");
     add(fsmount::MountKind::devpts, "/dev/pts", "");
     add(fsmount::MountKind::device, "/dev/null", "/dev/null");
     add(fsmount::MountKind::tmpfs, "/tmp", "");
