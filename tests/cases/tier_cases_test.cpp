@@ -57,6 +57,13 @@ class TierCases : public Cases {
     }
 };
 
+// All other cases skip a tier that the doctor does not name.
+TEST(Doctor, NamesTheNamespacesTierWhereACommandGetsIt) {
+    const json::object done = exec_json({.tier = "namespaces"}, {"true"});
+    EXPECT_EQ(text(doctor(), "tier") == "namespaces", bool(exited(done, 0)))
+        << json::serialize(doctor()) << json::serialize(done);
+}
+
 TEST_P(TierCases, CrashOfTheBinaryLeavesNoProcess) {
     const std::string mark = marker();
     EXPECT_TRUE(exited(
