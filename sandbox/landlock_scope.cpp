@@ -5,7 +5,6 @@
 #include "sandbox/init_loop.hpp"
 #include "sandbox/landlock_rules.hpp"
 #include "sandbox/lock_down.hpp"
-#include "sandbox/process_tree.hpp"
 #include "sandbox/protocol.hpp"
 #include "sandbox/raw_syscall.hpp"
 #include "sandbox/scope_init.hpp"
@@ -142,33 +141,32 @@ bool may_fork_under(rlim_t limit, rlim_t hard) {
     return child != -EAGAIN;
 }
 
-// How many processes the kernel counts for our uid: those seen in /proc, and those of other
-// containers on this host, which only a refused fork tells of. To within kClose.
-std::uint32_t count_processes(std::uint32_t seen) {
+// How many processes the kernel counts for our uid, or up to kClose more. A list from /proc would
+// not have those of other containers, and costs more than these few forks.
+std::uint32_t count_processes() {
     constexpr rlim_t kClose = 16;
     rlimit now{};
     if (::getrlimit(RLIMIT_NPROC, &now) != 0) {
-        return seen;
+        return 0;
     }
-    rlim_t refused = seen;
-    rlim_t allowed = refused + 1;  // right at once where nothing is out of sight
-    for (rlim_t step = kClose; allowed < now.rlim_max && !may_fork_under(allowed, now.rlim_max);
-         step *= 2) {
+    rlim_t refused = 0;
+    rlim_t allowed = 64;
+    while (allowed < now.rlim_max && !may_fork_under(allowed, now.rlim_max)) {
         refused = allowed;
-        allowed += step;
+        allowed *= 2;
     }
     while (allowed - refused > kClose) {
         const rlim_t middle = refused + (allowed - refused) / 2;
         (may_fork_under(middle, now.rlim_max) ? allowed : refused) = middle;
     }
-    return static_cast<std::uint32_t>(allowed - 1);
+    return static_cast<std::uint32_t>(allowed);
 }
 
 // RLIMIT_NPROC counts every process of the uid here, the server's and other scopes' too: what this
 // scope may have comes on top of what runs now.
 base::Result<void> limits(Setup& setup) {
     InitSpec own = setup.spec;
-    own.processes += count_processes(count_threads_of(setup.proc.get(), ::getuid()));
+    own.processes += count_processes();
     return set_limits(own);
 }
 

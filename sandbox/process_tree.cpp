@@ -193,25 +193,6 @@ pid_t parent_of(int proc, pid_t thread) {
     return number(field(status, "\nPPid:"));
 }
 
-std::uint32_t count_threads_of(int proc, uid_t uid) {
-    std::uint32_t count = 0;
-    DIR* const directory = ::fdopendir(::openat(proc, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (directory == nullptr) {
-        return 0;
-    }
-    while (const dirent* entry = ::readdir(directory)) {
-        if (number(entry->d_name) <= 0) {
-            continue;
-        }
-        const std::string status = read_small(proc, std::string(entry->d_name) + "/status", 4096);
-        if (static_cast<uid_t>(number(field(status, "\nUid:"))) == uid) {
-            count += static_cast<std::uint32_t>(number(field(status, "\nThreads:")));
-        }
-    }
-    ::closedir(directory);
-    return count;
-}
-
 std::string command_line(int proc, pid_t proc_id, std::size_t max_bytes) {
     const std::string directory = std::to_string(proc_id);
     std::string text = read_small(proc, directory + "/cmdline", max_bytes);

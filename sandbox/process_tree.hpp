@@ -58,7 +58,4 @@ class ProcessTree {
 // The command line of a process, at most `max_bytes`; its short name when it has none.
 [[nodiscard]] std::string command_line(int proc, pid_t proc_id, std::size_t max_bytes);
 
-// How many threads of `uid` there are: what RLIMIT_NPROC counts.
-[[nodiscard]] std::uint32_t count_threads_of(int proc, uid_t uid);
-
 }  // namespace ars::sandbox
