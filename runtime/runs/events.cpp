@@ -59,7 +59,7 @@ store::EventRecord metadata(const store::RunRecord& run) {
         {"request_id", run.request_id},
         {"agent_slug", run.agent_slug},
         {"uid", run.uid},
-        {"source", run.type == store::RunType::subagent ? "subagent" : "chat"},
+        {"source", run.type == store::RunType::subagent ? "subagent" : run.source},
         {"run_type", store::to_string(run.type)},
         {"model_spec", run.model_spec},
     };

@@ -35,12 +35,18 @@ class ByteWriter {
     void enumeration(const E& value, E /*last*/) {
         bytes_.push_back(static_cast<char>(value));
     }
-    void byte(unsigned char value) { bytes_.push_back(static_cast<char>(value)); }
+    // The first byte of a record. Field lists ask for it where a later version added a field.
+    void write_version(unsigned char version) {
+        version_ = version;
+        bytes_.push_back(static_cast<char>(version));
+    }
+    [[nodiscard]] unsigned char version() const { return version_; }
 
     [[nodiscard]] std::string take() { return std::move(bytes_); }
 
   private:
     std::string bytes_;
+    unsigned char version_ = 0;
 };
 
 class ByteReader {
@@ -101,6 +107,12 @@ class ByteReader {
         }
         value = static_cast<E>(number);
     }
+    // False for a version that nobody wrote yet.
+    bool read_version(unsigned char newest) {
+        version_ = byte();
+        return version_ >= 1 && version_ <= newest;
+    }
+    [[nodiscard]] unsigned char version() const { return version_; }
     unsigned char byte() {
         if (rest_.empty()) {
             fail();
@@ -123,6 +135,7 @@ class ByteReader {
   private:
     std::string_view rest_;
     bool ok_ = true;
+    unsigned char version_ = 0;
 };
 
 }  // namespace ars::store

@@ -29,6 +29,10 @@ void thread_fields(Archive& archive, Record& r) {
 
 template <class Archive, class Record>
 void run_fact_fields(Archive& archive, Record& r) {
+    if (archive.version() >= 2) {
+        archive(r.source);
+        archive.enumeration(r.queue_policy, QueuePolicy::steer);
+    }
     archive(r.id);
     archive(r.thread);
     archive(r.thread_id);
@@ -65,6 +69,32 @@ void run_state_fields(Archive& archive, Record& r) {
     archive(r.usage.complete);
     archive(r.started_ms);
     archive(r.finished_ms);
+}
+
+template <class Archive, class Record>
+void request_fields(Archive& archive, Record& r) {
+    archive(r.request_id);
+    archive(r.thread);
+    archive(r.thread_id);
+    archive(r.uid);
+    archive(r.agent_slug);
+    archive(r.body_digest);
+    archive(r.source);
+    archive.enumeration(r.policy, QueuePolicy::steer);
+    archive.enumeration(r.status, RequestStatus::rejected);
+    archive(r.message_id);
+    archive(r.content);
+    archive(r.model_spec);
+    archive(r.approval_mode);
+    archive(r.agent_config);
+    archive(r.max_steps);
+    archive(r.timeout_ms);
+    archive(r.run);
+    archive(r.error_type);
+    archive(r.error_message);
+    archive(r.created_ms);
+    archive(r.dispatched_ms);
+    archive(r.updated_ms);
 }
 
 template <class Archive, class Record>
@@ -150,7 +180,7 @@ void event_head_fields(Archive& archive, Record& r) {
 template <class Record, class Fields>
 std::string encode(const Record& record, Fields fields) {
     ByteWriter writer;
-    writer.byte(kRecordVersion);
+    writer.write_version(kRecordVersion);
     fields(writer, record);
     return writer.take();
 }
@@ -158,7 +188,7 @@ std::string encode(const Record& record, Fields fields) {
 template <class Record, class Fields>
 bool decode(std::string_view bytes, Record& record, Fields fields) {
     ByteReader reader(bytes);
-    if (reader.byte() != kRecordVersion) {
+    if (!reader.read_version(kRecordVersion)) {
         return false;
     }
     fields(reader, record);
@@ -197,6 +227,13 @@ bool decode_run_facts(std::string_view bytes, RunRecord& run) {
 }
 bool decode_run_state(std::string_view bytes, RunRecord& run) {
     return decode(bytes, run, ARS_FIELDS(run_state_fields));
+}
+
+std::string encode_request(const RequestRecord& request) {
+    return encode(request, ARS_FIELDS(request_fields));
+}
+std::optional<RequestRecord> decode_request(std::string_view bytes) {
+    return decode<RequestRecord>(bytes, ARS_FIELDS(request_fields));
 }
 
 std::string encode_message(const MessageRecord& message) {

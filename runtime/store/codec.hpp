@@ -15,7 +15,7 @@
 namespace ars::store {
 
 // The version byte that is written today.
-inline constexpr unsigned char kRecordVersion = 1;
+inline constexpr unsigned char kRecordVersion = 2;
 
 [[nodiscard]] std::string encode_thread(const ThreadRecord& thread);
 [[nodiscard]] std::optional<ThreadRecord> decode_thread(std::string_view bytes);
@@ -27,6 +27,9 @@ inline constexpr unsigned char kRecordVersion = 1;
 // Fill their half of `run`; false leaves it in an unspecified but valid state.
 [[nodiscard]] bool decode_run_facts(std::string_view bytes, RunRecord& run);
 [[nodiscard]] bool decode_run_state(std::string_view bytes, RunRecord& run);
+
+[[nodiscard]] std::string encode_request(const RequestRecord& request);
+[[nodiscard]] std::optional<RequestRecord> decode_request(std::string_view bytes);
 
 [[nodiscard]] std::string encode_message(const MessageRecord& message);
 [[nodiscard]] std::optional<MessageRecord> decode_message(std::string_view bytes);

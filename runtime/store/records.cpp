@@ -38,6 +38,32 @@ const char* to_string(RunType type) {
     return "unknown";
 }
 
+const char* to_string(QueuePolicy policy) {
+    switch (policy) {
+        case QueuePolicy::enqueue:
+            return "enqueue";
+        case QueuePolicy::reject:
+            return "reject";
+        case QueuePolicy::steer:
+            return "steer";
+    }
+    return "unknown";
+}
+
+const char* to_string(RequestStatus status) {
+    switch (status) {
+        case RequestStatus::queued:
+            return "queued";
+        case RequestStatus::dispatched:
+            return "dispatched";
+        case RequestStatus::cancelled:
+            return "cancelled";
+        case RequestStatus::rejected:
+            return "rejected";
+    }
+    return "unknown";
+}
+
 const char* to_string(ThreadStatus status) {
     switch (status) {
         case ThreadStatus::active:

@@ -8,9 +8,10 @@
 
 namespace ars::store {
 
-using Seq = std::uint64_t;       // place in the journal; 0 = none
-using ThreadNo = std::uint64_t;  // 0 = none
-using RunNo = std::uint64_t;     // 0 = none
+using Seq = std::uint64_t;        // place in the journal; 0 = none
+using ThreadNo = std::uint64_t;   // 0 = none
+using RunNo = std::uint64_t;      // 0 = none
+using RequestNo = std::uint64_t;  // 0 = none
 
 enum class RunStatus : std::uint8_t {
     pending,
@@ -28,6 +29,14 @@ enum class RunStatus : std::uint8_t {
 
 enum class RunType : std::uint8_t { chat, resume, subagent };
 [[nodiscard]] const char* to_string(RunType type);
+
+// What becomes of a message whose thread has a run already: it waits its turn, is refused, or goes
+// first while that run ends at its next step.
+enum class QueuePolicy : std::uint8_t { enqueue, reject, steer };
+[[nodiscard]] const char* to_string(QueuePolicy policy);
+
+enum class RequestStatus : std::uint8_t { queued, dispatched, cancelled, rejected };
+[[nodiscard]] const char* to_string(RequestStatus status);
 
 enum class ThreadStatus : std::uint8_t { active, archived, deleted, subagent };
 [[nodiscard]] const char* to_string(ThreadStatus status);
@@ -63,6 +72,8 @@ struct RunRecord {
     std::string agent_slug;
     std::string request_id;   // global
     std::string body_digest;  // of the request that made it: same id + other digest is a conflict
+    std::string source = "chat";  // who asks: "chat", "subagent", an entry of its own
+    QueuePolicy queue_policy = QueuePolicy::enqueue;  // of the request that made it
     RunType type = RunType::chat;
     RunStatus status = RunStatus::pending;
     RunNo parent = 0;            // the run whose tool call made this one
@@ -87,6 +98,34 @@ struct RunRecord {
     std::int64_t created_ms = 0;
     std::int64_t started_ms = 0;
     std::int64_t finished_ms = 0;
+};
+
+// A message that could not become a run at once. One that could leaves no such record: its run has
+// the same request id, and says the same.
+struct RequestRecord {
+    RequestNo no = 0;
+    std::string request_id;  // global, shared with runs
+    ThreadNo thread = 0;
+    std::string thread_id;
+    std::string uid;
+    std::string agent_slug;
+    std::string body_digest;
+    std::string source = "chat";
+    QueuePolicy policy = QueuePolicy::enqueue;
+    RequestStatus status = RequestStatus::queued;
+    std::string message_id;  // of the user's message, before and after it is in the thread
+    std::string content;     // until it left the queue
+    std::string model_spec;  // this and the next: snapshots of intake, for the run to come
+    std::string approval_mode;
+    std::string agent_config;  // until it left the queue
+    std::uint32_t max_steps = 0;
+    std::int64_t timeout_ms = 0;
+    RunNo run = 0;  // dispatched: the run it became; rejected: the run in its way
+    std::string error_type;
+    std::string error_message;
+    std::int64_t created_ms = 0;
+    std::int64_t dispatched_ms = 0;
+    std::int64_t updated_ms = 0;
 };
 
 enum class Role : std::uint8_t { user, assistant, tool };

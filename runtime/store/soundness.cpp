@@ -19,7 +19,8 @@ void on_assert(MDB_env* /*env*/, const char* /*text*/) {
 // These records end with a time, whose last byte is never zero: a long one whose last page is lost
 // shows it.
 bool ends_with_time(MDB_dbi table, const Tables& tables) {
-    return table == tables.journal || table == tables.threads || table == tables.runs;
+    return table == tables.journal || table == tables.threads || table == tables.runs ||
+           table == tables.requests;
 }
 
 bool walk_table(MDB_txn* txn, MDB_dbi table, bool ends_in_time) {

@@ -38,10 +38,19 @@ class ReadTxn {
     [[nodiscard]] std::optional<RunRecord> run_by_id(const std::string& id) const;
     [[nodiscard]] std::optional<RunRecord> run_by_request(const std::string& request_id) const;
     [[nodiscard]] std::vector<RunNo> open_runs() const;  // not terminal, oldest first
-    // The oldest run of the thread that is neither terminal nor interrupted.
+    // The run of the thread that is neither terminal nor interrupted.
     [[nodiscard]] std::optional<RunNo> open_run_of_thread(ThreadNo thread) const;
     [[nodiscard]] std::optional<RunNo> latest_run_of_thread(ThreadNo thread) const;
     [[nodiscard]] std::vector<RunNo> children_of(RunNo run) const;  // direct, oldest first
+
+    // Requests that wait or waited for their thread (request_log.cpp).
+    [[nodiscard]] std::optional<RequestRecord> request(RequestNo no) const;
+    [[nodiscard]] std::optional<RequestRecord> request_by_id(const std::string& request_id) const;
+    // Queued ones in the order they will be served: a steer first, then as they came.
+    [[nodiscard]] std::vector<RequestNo> queue_of(ThreadNo thread) const;
+    [[nodiscard]] bool has_steer(ThreadNo thread) const;
+    [[nodiscard]] std::size_t queued_requests() const;           // of all threads
+    [[nodiscard]] std::vector<ThreadNo> queued_threads() const;  // the oldest request's first
 
     [[nodiscard]] std::optional<MessageRecord> message(Seq seq) const;
     // Oldest first, those with seq > `after`, at most `limit`.
@@ -79,9 +88,13 @@ class WriteTxn : public ReadTxn {
     void put_thread(ThreadRecord& thread);
     // Keeps the indexes of open runs, of the thread's open and latest run, of request ids and
     // children. Ids, thread and parent of a stored run never change, nor does a terminal status.
+    // A thread has at most one run that is neither terminal nor interrupted.
     void put_run(RunRecord& run);
     // Messages, checkpoints and events are always new entries: a seq or event id that is set is
     // overwritten.
+    // Keeps the queue of its thread and the index of ids. Id, thread and user of a stored request
+    // never change, nor does a status other than queued.
+    void put_request(RequestRecord& request);
     void add_message(MessageRecord& message);
     void put_call(const CallRecord& call);
     void add_checkpoint(CheckpointRecord& checkpoint);
@@ -94,6 +107,7 @@ class WriteTxn : public ReadTxn {
     using ReadTxn::ReadTxn;
     void add_run(RunRecord& run);
     void change_run(const RunRecord& run);
+    void require_free(ThreadNo thread) const;
     void append(char kind, Seq& seq, const std::string& bytes);
 };
 

@@ -28,6 +28,8 @@ constexpr std::pair<MDB_dbi Tables::*, const char*> kNames[] = {
     {&Tables::event_heads, "event_heads"},
     {&Tables::event_marks, "event_marks"},
     {&Tables::ids, "ids"},
+    {&Tables::requests, "requests"},
+    {&Tables::thread_queue, "thread_queue"},
 };
 static_assert(std::size(kNames) == kTableCount);
 
@@ -59,10 +61,13 @@ std::string text_key(char kind, std::string_view text) {
     return static_cast<char>(kind - 'a' + 'A') + base::sha256_hex(text);
 }
 
-// The schema of an existing store, or this program's own in a new one.
+// The schema of an existing store, or this program's own in a new or older one: what it writes from
+// now on an older program could not read.
 std::uint32_t settle_schema(MDB_txn* txn, MDB_dbi meta) {
-    if (const auto stored = get(txn, meta, kSchemaKey)) {
-        return u32_at(*stored, 0);
+    const auto stored = get(txn, meta, kSchemaKey);
+    const std::uint32_t schema = stored ? u32_at(*stored, 0) : 0;
+    if (schema >= kSchemaVersion) {
+        return schema;
     }
     char bytes[4];
     store_big_endian(bytes, kSchemaVersion);
@@ -121,6 +126,8 @@ std::uint32_t u32_at(std::string_view bytes, std::size_t offset) {
 std::string thread_id_key(std::string_view id) { return text_key('t', id); }
 std::string run_id_key(std::string_view id) { return text_key('r', id); }
 std::string request_id_key(std::string_view id) { return text_key('q', id); }
+
+std::string queued_id_key(std::string_view id) { return text_key('s', id); }
 
 std::string thread_request_key(std::string_view uid, std::string_view request_id) {
     std::string both(uid);

@@ -20,7 +20,7 @@
 namespace ars::store {
 
 // Layout of the tables. Rises when an older program must not touch the directory any more.
-inline constexpr std::uint32_t kSchemaVersion = 1;
+inline constexpr std::uint32_t kSchemaVersion = 2;
 
 struct Tables {
     MDB_dbi meta;           // "schema" -> u32
@@ -38,8 +38,10 @@ struct Tables {
     MDB_dbi event_heads;    // run -> EventHead
     MDB_dbi event_marks;    // run, ms, n -> seq, for every kEventMark-th event
     MDB_dbi ids;            // text key -> number
+    MDB_dbi requests;       // request -> RequestRecord
+    MDB_dbi thread_queue;   // thread, request -> policy byte, while it is queued
 };
-inline constexpr unsigned kTableCount = 15;
+inline constexpr unsigned kTableCount = 17;
 
 // What a journal entry is.
 inline constexpr char kMessageKind = 'm';
@@ -82,7 +84,8 @@ class Key {
 // one up compares the record that it finds.
 [[nodiscard]] std::string thread_id_key(std::string_view id);
 [[nodiscard]] std::string run_id_key(std::string_view id);
-[[nodiscard]] std::string request_id_key(std::string_view id);
+[[nodiscard]] std::string request_id_key(std::string_view id);  // of a run
+[[nodiscard]] std::string queued_id_key(std::string_view id);   // of a request record
 [[nodiscard]] std::string thread_request_key(std::string_view uid, std::string_view request_id);
 // First eight bytes of sha256(uid), as a number.
 [[nodiscard]] std::uint64_t uid_hash(std::string_view uid);

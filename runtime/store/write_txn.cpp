@@ -109,6 +109,10 @@ void WriteTxn::put_run(RunRecord& run) {
     }
 }
 
+void WriteTxn::require_free(ThreadNo thread) const {
+    require(!open_run_of_thread(thread), "put_run: the thread has an open run already");
+}
+
 void WriteTxn::add_run(RunRecord& run) {
     assign_uuid(run.id);
     if (run.request_id.empty()) {
@@ -138,6 +142,7 @@ void WriteTxn::add_run(RunRecord& run) {
         put(raw(txn_), tables_->open_runs, number, {});
     }
     if (holds_thread(run.status)) {
+        require_free(run.thread);
         put(raw(txn_), tables_->thread_open, Key(run.thread, run.no), {});
     }
 }
@@ -162,6 +167,9 @@ void WriteTxn::change_run(const RunRecord& run) {
     set_present(
         raw(txn_), tables_->open_runs, number, !is_terminal(old->status), !is_terminal(run.status)
     );
+    if (holds_thread(run.status) && !holds_thread(old->status)) {
+        require_free(run.thread);
+    }
     set_present(
         raw(txn_),
         tables_->thread_open,

@@ -33,6 +33,7 @@ inline int codec_accepts(std::string_view bytes) {
     check(8, decode_checkpoint, encode_checkpoint);
     check(16, decode_event, encode_event);
     check(32, decode_event_head, encode_event_head);
+    check(256, decode_request, encode_request);
     RunRecord run;
     if (decode_run_facts(bytes, run)) {
         mask |= 64;

@@ -37,6 +37,8 @@ RunRecord full_run() {
     run.agent_slug = "a";
     run.request_id = "q";
     run.body_digest = "d";
+    run.source = "channel";
+    run.queue_policy = QueuePolicy::steer;
     run.type = RunType::resume;
     run.status = RunStatus::cancel_requested;
     run.parent = 1;
@@ -61,6 +63,33 @@ RunRecord full_run() {
     run.started_ms = 2;
     run.finished_ms = INT64_MIN;
     return run;
+}
+
+RequestRecord full_request() {
+    RequestRecord request;
+    request.request_id = "q";
+    request.thread = 3;
+    request.thread_id = "t";
+    request.uid = "u";
+    request.agent_slug = "a";
+    request.body_digest = "d";
+    request.source = "channel";
+    request.policy = QueuePolicy::steer;
+    request.status = RequestStatus::rejected;
+    request.message_id = "m";
+    request.content = "do it";
+    request.model_spec = "main:m";
+    request.approval_mode = "default";
+    request.agent_config = "{}";
+    request.max_steps = 4;
+    request.timeout_ms = 5;
+    request.run = 6;
+    request.error_type = "run_busy";
+    request.error_message = "busy";
+    request.created_ms = 7;
+    request.dispatched_ms = 8;
+    request.updated_ms = 9;
+    return request;
 }
 
 MessageRecord full_message() {
@@ -90,6 +119,7 @@ std::vector<std::string> samples() {
         encode_thread(full_thread()),
         encode_run_facts(full_run()),
         encode_run_state(full_run()),
+        encode_request(full_request()),
         encode_message(full_message()),
         encode_call({.done = true, .child = 4, .deadline_ms = 5, .result = 6}),
         encode_checkpoint({0, "c", 1, 2, 3, 4, "{}", 5}),
@@ -114,6 +144,32 @@ TEST(Codec, AThreadSurvivesTheRoundTrip) {
     EXPECT_EQ(out->root, in.root);
     EXPECT_EQ(out->created_ms, in.created_ms);
     EXPECT_EQ(out->updated_ms, in.updated_ms);
+}
+
+TEST(Codec, ARequestSurvivesTheRoundTrip) {
+    const RequestRecord in = full_request();
+    const auto out = decode_request(encode_request(in));
+    ASSERT_TRUE(out);
+    EXPECT_EQ(encode_request(*out), encode_request(in));
+    EXPECT_EQ(out->source, "channel");
+    EXPECT_EQ(out->policy, QueuePolicy::steer);
+    EXPECT_EQ(out->status, RequestStatus::rejected);
+    EXPECT_EQ(out->content, "do it");
+    EXPECT_EQ(out->run, 6U);
+    EXPECT_EQ(out->updated_ms, 9);
+}
+
+TEST(Codec, FactsOfARunThatVersionOneWroteAreRead) {
+    RunRecord in = full_run();
+    in.source.clear();
+    const std::string today = encode_run_facts(in);
+    // What version 2 added stands first: the empty source and the policy, a byte each.
+    RunRecord out;
+    ASSERT_TRUE(decode_run_facts("\x01" + today.substr(3), out));
+    EXPECT_EQ(out.id, in.id);
+    EXPECT_EQ(out.created_ms, in.created_ms);
+    EXPECT_EQ(out.source, "chat");
+    EXPECT_EQ(out.queue_policy, QueuePolicy::enqueue);
 }
 
 TEST(Codec, ARunSurvivesTheRoundTripInTwoHalves) {

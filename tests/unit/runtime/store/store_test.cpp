@@ -26,6 +26,26 @@ class Opening : public StoreTest {
         EXPECT_FALSE(opened);
         return opened ? base::Error{} : opened.error();
     }
+    [[nodiscard]] Environment environment() const {
+        return *Environment::open({directory(), 256 * limits::kMiB, kTableCount, 10, false});
+    }
+    // While nobody has the store open.
+    void set_schema(std::uint32_t version) {
+        const Environment env = environment();
+        const auto tables = open_tables(env);
+        ASSERT_TRUE(tables);
+        Transaction txn = Transaction::write(env);
+        put(txn.get(), tables->meta, "schema", std::string("\0\0\0", 3) + static_cast<char>(version)
+        );
+        ASSERT_EQ(txn.commit(), MDB_SUCCESS);
+    }
+    std::uint32_t schema() {
+        const Environment env = environment();
+        MDB_dbi meta = 0;
+        const Transaction txn = Transaction::read(env);
+        check(mdb_dbi_open(txn.get(), "meta", 0, &meta), "open table meta");
+        return u32_at(*get(txn.get(), meta, "schema"), 0);
+    }
     [[nodiscard]] std::string data_file() const { return directory() + "/data.mdb"; }
 };
 
@@ -87,20 +107,23 @@ TEST_F(Opening, ASecondProcessIsRefused) {
 TEST_F(Opening, AStoreOfANewerProgramIsRefusedAndLeftAlone) {
     new_thread();
     store_.reset();
-    const auto set_schema = [this](char version) {
-        const auto env =
-            Environment::open({directory(), 256 * limits::kMiB, kTableCount, 10, false});
-        const auto tables = open_tables(*env);
-        ASSERT_TRUE(tables);
-        Transaction txn = Transaction::write(*env);
-        put(txn.get(), tables->meta, "schema", std::string("\0\0\0", 3) + version);
-        ASSERT_EQ(txn.commit(), MDB_SUCCESS);
-    };
-    set_schema(static_cast<char>(kSchemaVersion + 1));
+    set_schema(kSchemaVersion + 1);
     const base::Error error = refusal();
     EXPECT_EQ(error.code, "store_newer");
-    EXPECT_NE(error.message.find("schema 2"), std::string::npos);
+    EXPECT_NE(
+        error.message.find("schema " + std::to_string(kSchemaVersion + 1)), std::string::npos
+    );
     EXPECT_EQ(refusal().code, "store_newer") << "a refused open gives the directory free";
+}
+
+TEST_F(Opening, AStoreOfAnOlderProgramIsOpenedAndBecomesThisOnes) {
+    const ThreadRecord thread = new_thread();
+    store_.reset();
+    set_schema(kSchemaVersion - 1);
+    open();
+    EXPECT_TRUE(store_->read([&](const ReadTxn& txn) { return txn.thread(thread.no); }));
+    store_.reset();
+    EXPECT_EQ(schema(), kSchemaVersion);
 }
 
 TEST_F(Opening, AFileThatIsNoStoreIsRefusedWithARemedy) {
@@ -170,7 +193,7 @@ TEST_F(Opening, AnUnwritableDirectoryIsAnErrorWithItsPath) {
 
 TEST_F(Opening, NumbersAndSequencesGoOnAfterAReopen) {
     const ThreadRecord thread = new_thread();
-    const RunRecord run = new_run(thread);
+    const RunRecord run = new_run(thread, RunStatus::interrupted);
     MessageRecord message;
     message.thread = thread.no;
     write([&](WriteTxn& txn) { txn.add_message(message); });

@@ -71,6 +71,7 @@ TEST_F(Writes, ChildrenTakeTheRootOfTheirParent) {
     RunRecord first;
     first.thread = child.no;
     first.parent = parent.no;
+    first.status = RunStatus::completed;
     RunRecord second = first;
     write([&](WriteTxn& txn) {
         txn.put_run(first);
