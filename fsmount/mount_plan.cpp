@@ -315,8 +315,11 @@ void add_private_places(
     }
 }
 
-base::Result<void> add_workspace(std::vector<Mount>& list, const Workspace& workspace) {
+base::Result<void> add_user_data(std::vector<Mount>& list, const Workspace& workspace) {
     add_to(list, MountKind::directory, std::string(kUserData)).mode = 0700;
+    if (workspace.in_scope()) {
+        return {};
+    }
     Mount& user_data =
         add_to(list, MountKind::bind, std::string(kUserData), workspace.user_data_source());
     user_data.read_only = false;
@@ -331,13 +334,16 @@ base::Result<void> add_workspace(std::vector<Mount>& list, const Workspace& work
             );
         }
     }
+    return {};
+}
+
+void add_skills(std::vector<Mount>& list, const Workspace& workspace) {
     add_to(list, MountKind::directory, std::string(kSkills)).mode = 0755;
     if (workspace.skills_source().empty()) {
         add_to(list, MountKind::hide_directory, std::string(kSkills));
     } else {
         add_to(list, MountKind::bind, std::string(kSkills), workspace.skills_source());
     }
-    return {};
 }
 
 constexpr auto kLookEvery = std::chrono::seconds(1);
@@ -355,9 +361,10 @@ base::Result<MountPlan> MountPlanner::plan(const Workspace& workspace, std::uint
     MountPlan plan;
     plan.image = image_;
     add_private_places(plan.mounts, options_, tmp_size, shows_var_tmp_);
-    if (auto added = add_workspace(plan.mounts, workspace); !added) {
+    if (auto added = add_user_data(plan.mounts, workspace); !added) {
         return std::unexpected(added.error());
     }
+    add_skills(plan.mounts, workspace);
     plan.idmapped = workspace.idmapped();
     return plan;
 }

@@ -269,4 +269,8 @@ Result<std::shared_ptr<Workspace>> open_external_workspace(
     return std::make_shared<Workspace>(std::move(fd), *path, Fd(), "");
 }
 
+std::shared_ptr<Workspace> in_scope_workspace() {
+    return std::make_shared<Workspace>(base::Fd(), "", base::Fd(), "");
+}
+
 }  // namespace ars::fsmount

@@ -25,9 +25,12 @@ class Workspace {
     [[nodiscard]] int user_data() const { return user_data_.get(); }  // O_PATH directory
     [[nodiscard]] int skills() const { return skills_.get(); }        // O_PATH directory, -1 = none
     // Host paths for bind mounts; user_data_source is empty when user_data() is a detached
-    // (idmapped) mount.
+    // (idmapped) mount, or nothing on the host at all.
     [[nodiscard]] const std::string& user_data_source() const { return user_data_source_; }
     [[nodiscard]] const std::string& skills_source() const { return skills_source_; }
+
+    // Nothing on the host: user-data is part of the scope's own file system and ends with it.
+    [[nodiscard]] bool in_scope() const { return !user_data_; }
 
     // Makes <workdir_path> below user-data (0700 each part) without following links. Idempotent.
     [[nodiscard]] base::Result<void> make_workdir(const std::string& workdir_path) const;
@@ -54,6 +57,9 @@ class Workspace {
 [[nodiscard]] base::Result<std::shared_ptr<Workspace>> open_user_workspace(
     const std::string& users_dir, const std::string& skills_dir, const std::string& uid
 );
+
+// A workspace that is in_scope().
+[[nodiscard]] std::shared_ptr<Workspace> in_scope_workspace();
 
 // `--workspace DIR` of exec, run and tool: DIR itself is user-data. Call before privileges are
 // dropped: a directory of another owner becomes an idmapped mount where that is allowed, else the

@@ -223,6 +223,14 @@ base::Task<void> exec_batch(Session& session) {
     co_await session.sandbox->close();
 }
 
+base::Result<OpenedWorkspace> open_exec_workspace(sandbox::Tier tier, const ExecOptions& options) {
+    if (tier == sandbox::Tier::namespaces && options.workspace.empty() && !options.batch) {
+        // One command in a scope that ends with it: its files need no disk.
+        return OpenedWorkspace{nullptr, fsmount::in_scope_workspace()};
+    }
+    return open_workspace(tier, options.workspace, options.allow_root_owner);
+}
+
 // Runs the session to its end; SIGINT and SIGTERM end the command and everything it started first.
 void drive(Session& session, asio::io_context& io) {
     asio::cancellation_signal cancel;
@@ -262,7 +270,7 @@ int command_exec(const ExecOptions& options) {
         return code;
     }
     const sandbox::Tier tier = options.tier.value_or(sandbox::Tier::namespaces);
-    auto opened = open_workspace(tier, options.workspace, options.allow_root_owner);
+    auto opened = open_exec_workspace(tier, options);
     if (!opened) {
         return fail_setup(opened.error().message);
     }
