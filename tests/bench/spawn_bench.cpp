@@ -20,6 +20,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <string>
@@ -329,6 +330,13 @@ Settings parse(int argc, char** argv) {
 
 int run(const Settings& settings) {
     const std::string folder = "/tmp/ars-spawn-bench-" + std::to_string(::getpid());
+    const struct Removed {
+        const std::string& path;
+        ~Removed() {
+            std::error_code ignored;
+            std::filesystem::remove_all(path, ignored);
+        }
+    } removed{folder};
     auto workspace = fsmount::open_user_workspace(folder + "/users", folder + "/skills", "bench");
     if (!workspace) {
         std::fprintf(stderr, "%s\n", workspace.error().message.c_str());

@@ -90,13 +90,18 @@ Peer prefixed(std::string name, Argv prefix) {
 class OciPeer {
   public:
     explicit OciPeer(std::string runtime) : runtime_(std::move(runtime)) {}
+    OciPeer(const OciPeer&) = delete;
+    OciPeer& operator=(const OciPeer&) = delete;
+    ~OciPeer() {
+        std::error_code ignored;
+        std::filesystem::remove_all(bundle_, ignored);
+    }
 
     bool run(const Argv& argv) {
         static int counter = 0;
-        const std::string bundle = "/tmp/ars-bench-" + std::to_string(::getpid());
-        write_config(bundle, argv);
+        write_config(bundle_, argv);
         const std::string name = "ars-bench-" + std::to_string(++counter);
-        return run_vfork({runtime_, "run", "--bundle", bundle, name});
+        return run_vfork({runtime_, "run", "--bundle", bundle_, name});
     }
 
   private:
@@ -120,15 +125,17 @@ class OciPeer {
         }
         std::ofstream(
             bundle + "/config.json"
-        ) << R"({"ociVersion": "1.0.0", "process": {"cwd": "/", "noNewPrivileges": true, "args": [)"
+        ) << R"({"ociVersion": "1.0.0", "process": {"cwd": "/", "user": {"uid": 0, "gid": 0}, "noNewPrivileges": true, "args": [)"
           << arguments << R"(], "env": ["PATH=/usr/bin:/bin"]},)"
-          << R"("root": {"path": "/", "readonly": true},)"
-          << R"("mounts": [{"destination": "/proc", "type": "proc", "source": "proc"}],)"
+          << R"("root": {"path": "rootfs", "readonly": true},)"
+          << R"("mounts": [{"destination": "/proc", "type": "proc", "source": "proc"},)"
+          << R"({"destination": "/usr", "type": "bind", "source": "/usr", "options": ["rbind", "ro"]}],)"
           << R"("linux": {"namespaces": [{"type": "pid"}, {"type": "mount"}, {"type": "ipc"},)"
           << R"({"type": "uts"}, {"type": "network"}]}})";
     }
 
     std::string runtime_;
+    std::string bundle_ = "/tmp/ars-bench-" + std::to_string(::getpid());
     Argv written_;
 };
 
