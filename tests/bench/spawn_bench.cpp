@@ -8,6 +8,7 @@
 #include "base/task_group.hpp"
 #include "fsmount/layout.hpp"
 #include "fsmount/mount_plan.hpp"
+#include "fsmount/tree_removal.hpp"
 #include "sandbox/privileges.hpp"
 #include "sandbox/scope.hpp"
 #include "tests/bench/spawn_peers.hpp"
@@ -20,7 +21,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <map>
 #include <memory>
 #include <string>
@@ -332,10 +332,7 @@ int run(const Settings& settings) {
     const std::string folder = "/tmp/ars-spawn-bench-" + std::to_string(::getpid());
     const struct Removed {
         const std::string& path;
-        ~Removed() {
-            std::error_code ignored;
-            std::filesystem::remove_all(path, ignored);
-        }
+        ~Removed() { fsmount::remove_tree(path); }
     } removed{folder};
     auto workspace = fsmount::open_user_workspace(folder + "/users", folder + "/skills", "bench");
     if (!workspace) {

@@ -1,6 +1,7 @@
 #include "tests/bench/spawn_peers.hpp"
 
 #include "base/fd.hpp"
+#include "fsmount/tree_removal.hpp"
 
 #include <cstdio>
 #include <filesystem>
@@ -92,10 +93,7 @@ class OciPeer {
     explicit OciPeer(std::string runtime) : runtime_(std::move(runtime)) {}
     OciPeer(const OciPeer&) = delete;
     OciPeer& operator=(const OciPeer&) = delete;
-    ~OciPeer() {
-        std::error_code ignored;
-        std::filesystem::remove_all(bundle_, ignored);
-    }
+    ~OciPeer() { fsmount::remove_tree(bundle_); }
 
     bool run(const Argv& argv) {
         static int counter = 0;
