@@ -25,6 +25,9 @@ struct Dispatch {
     int operator()(const ars::server::CheckOptions& o) const {
         return ars::server::command_check(o);
     }
+    int operator()(const ars::server::BackupOptions& o) const {
+        return ars::server::command_backup(o);
+    }
     int operator()(const ars::server::VersionOptions&) const {
         return ars::server::command_version();
     }

@@ -79,6 +79,8 @@ struct CommandLine {
     ToolOptions tool;
     DoctorOptions doctor;
     CheckOptions check;
+    BackupOptions backup;
+    BackupOptions restore;
 
     CommandLine() {
         app.require_subcommand(1);
@@ -94,6 +96,8 @@ struct CommandLine {
         auto* check_command =
             app.add_subcommand("check", "read a configuration and report every fault in it");
         check_command->add_option("--config", check.config, "appliance.yaml")->required();
+        add_backup("backup", "copy the store of runs, while a server uses it or not", backup);
+        add_backup("restore", "make the store of runs from such a copy", restore);
         app.add_subcommand("version", "version, compiler and libraries");
     }
 
@@ -146,6 +150,13 @@ struct CommandLine {
         add_workspace(*command, tool.workspace, tool.allow_root_owner, "--workspace");
     }
 
+    void add_backup(const char* name, const char* what, BackupOptions& into) {
+        auto* command = app.add_subcommand(name, what);
+        command->add_option("directory", into.directory, "of the copy")->required();
+        command->add_option("--config", into.config, "appliance.yaml, for its data_dir");
+        command->add_option("--data", into.data, "the data_dir itself, instead of --config");
+    }
+
     [[nodiscard]] std::optional<Options> chosen() {
         const std::string name = app.get_subcommands().front()->get_name();
         if (name == "serve") {
@@ -166,6 +177,13 @@ struct CommandLine {
         }
         if (name == "check") {
             return check;
+        }
+        if (name == "backup") {
+            return backup;
+        }
+        if (name == "restore") {
+            restore.restore = true;
+            return restore;
         }
         return VersionOptions{};
     }
@@ -196,6 +214,14 @@ ParsedOptions parse_options(int argc, const char* const* argv) {
                 line.exec.batch
                     ? "ars exec: --batch reads its commands from standard input; drop the command\n"
                     : "ars exec: no command; write it after --, as in: ars exec -- ls -l\n"
+            );
+        }
+    }
+    for (const auto& [name, values] :
+         {std::pair("backup", &line.backup), std::pair("restore", &line.restore)}) {
+        if (line.app.got_subcommand(name) && values->config.empty() == values->data.empty()) {
+            return usage_error(
+                std::string("ars ") + name + ": say where the store is, with --config or --data\n"
             );
         }
     }

@@ -63,6 +63,13 @@ struct DoctorOptions {
 struct CheckOptions {
     std::string config;
 };
+// `ars backup DIR` and `ars restore DIR`.
+struct BackupOptions {
+    std::string directory;
+    std::string config;  // empty when `data` says where the store is
+    std::string data;
+    bool restore = false;
+};
 struct VersionOptions {};
 
 using Options = std::variant<
@@ -72,6 +79,7 @@ using Options = std::variant<
     ToolOptions,
     DoctorOptions,
     CheckOptions,
+    BackupOptions,
     VersionOptions>;
 
 struct ParsedOptions {
@@ -89,6 +97,7 @@ int command_exec(const ExecOptions& options);
 int command_tool(const ToolOptions& options);
 int command_doctor(const DoctorOptions& options);
 int command_check(const CheckOptions& options);
+int command_backup(const BackupOptions& options);
 int command_version();
 
 }  // namespace ars::server

@@ -58,13 +58,16 @@ base::Result<Environment> Environment::open(const EnvironmentOptions& options) {
     }
     Environment environment;
     environment.env_.reset(raw);
-    if (const int code = mdb_env_set_mapsize(raw, options.max_size); code != MDB_SUCCESS) {
+    if (const int code =
+            options.read_only ? MDB_SUCCESS : mdb_env_set_mapsize(raw, options.max_size);
+        code != MDB_SUCCESS) {
         return failed(code, "mdb_env_set_mapsize (store.max_size)");
     }
     mdb_env_set_maxdbs(raw, options.tables);
     mdb_env_set_maxreaders(raw, options.readers);
     // Look-ups are scattered, so read-ahead would only fill the page cache.
-    const unsigned flags = MDB_NOTLS | MDB_NORDAHEAD | (options.sync ? 0U : MDB_NOSYNC);
+    const unsigned flags = MDB_NOTLS | MDB_NORDAHEAD | (options.sync ? 0U : MDB_NOSYNC) |
+                           (options.read_only ? MDB_RDONLY : 0U);
     if (const int code = mdb_env_open(raw, options.directory.c_str(), flags, 0600);
         code != MDB_SUCCESS) {
         return failed(code, "mdb_env_open");

@@ -47,6 +47,7 @@ struct EnvironmentOptions {
     unsigned tables = 0;
     unsigned readers = 0;
     bool sync = true;
+    bool read_only = false;  // beside the process that owns it; max_size is then the owner's
 };
 
 class Environment {

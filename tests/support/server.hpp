@@ -40,6 +40,7 @@ class Server {
     [[nodiscard]] pid_t pid() const { return process_->pid(); }
     [[nodiscard]] std::string log() const { return process_->err(); }
     [[nodiscard]] std::string config_path() const { return dir_.path() + "/appliance.yaml"; }
+    [[nodiscard]] std::string data_dir() const { return dir_.path() + "/data"; }
     [[nodiscard]] std::string workspace(const std::string& uid) const {
         return dir_.path() + "/data/users/" + uid + "/workspace";
     }
