@@ -1,6 +1,7 @@
 #include "runtime/store/writer.hpp"
 
 #include "base/limits.hpp"
+#include "runtime/store/commit_hook.hpp"
 
 #include <cerrno>
 #include <utility>
@@ -179,8 +180,10 @@ void Writer::commit(Transaction& group, std::span<Job> jobs) {
     if (group.get() == nullptr) {
         return;
     }
+    at_commit(CommitMoment::before);
     const int code = group.commit();
     if (code == MDB_SUCCESS) {
+        at_commit(CommitMoment::after);
         commits_.fetch_add(1, std::memory_order_relaxed);
         return;
     }

@@ -71,7 +71,7 @@ void Server::start(std::map<std::string, std::string> environment) {
         );
     }
     std::vector<std::string> argv = wrapper_;
-    argv.insert(argv.end(), {ars_binary(), "serve", "--config", config.string()});
+    argv.insert(argv.end(), {binary_, "serve", "--config", config.string()});
     const auto begun = std::chrono::steady_clock::now();
     process_ = std::make_unique<Process>(std::move(argv), std::move(environment));
     const auto until = begun + std::chrono::seconds(10);

@@ -31,6 +31,9 @@ class Server {
     void start(std::map<std::string, std::string> environment = {});
     // SIGKILL.
     void kill();
+    // The next start() is of another program.
+    void use_binary(std::string path) { binary_ = std::move(path); }
+    [[nodiscard]] bool running() { return process_->running(); }
     // SIGTERM; the exit code.
     int stop();
     // For one that stops by itself.
@@ -62,6 +65,7 @@ class Server {
     TempDir dir_;
     std::string extra_;
     std::string require_ = "namespaces";
+    std::string binary_ = ars_binary();
     std::vector<std::string> wrapper_;   // starts the binary
     std::vector<std::string> workdirs_;  // of its threads in the real /home/gem/user-data
     std::unique_ptr<Process> process_;
