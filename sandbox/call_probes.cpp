@@ -1,6 +1,7 @@
 #include "sandbox/call_probes.hpp"
 
 #include "base/fd.hpp"
+#include "sandbox/cgroup.hpp"
 #include "sandbox/child_io.hpp"
 #include "sandbox/landlock_rules.hpp"
 
@@ -90,37 +91,17 @@ Probe probe_pidfd() {
     return {"pidfd", true, 0, "pidfd_open", {}};
 }
 
+// What `ars serve` would take; other commands leave the cgroup that they are called in alone.
 Probe probe_cgroup() {
     constexpr const char* kRemedy =
-        "not needed: without it limits are rlimits. To have it: cgroup v2 with a delegated, "
-        "writable subtree";
-    const auto own = base::read_file("/proc/self/cgroup", 64 * 1024);
-    const std::size_t at = own ? own->find("0::") : std::string::npos;
-    if (at == std::string::npos) {
-        return failing("cgroup", ENOENT, "no cgroup v2 in /proc/self/cgroup", kRemedy);
+        "not needed: without it memory limits are a watch and the others rlimits. To have it: "
+        "cgroup v2 with the memory and pids controllers, writable, in a cgroup namespace of the "
+        "container's own or a systemd unit with Delegate=yes";
+    const auto directory = CgroupTree::find();
+    if (!directory) {
+        return failing("cgroup", directory.error().sys_errno, directory.error().message, kRemedy);
     }
-    const std::string path = own->substr(at + 3, own->find('\n', at) - at - 3);
-    for (const char* root : {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"}) {
-        const std::string base = std::string(root) + (path == "/" ? "" : path);
-        const auto controllers = base::read_file(base + "/cgroup.controllers", 4096);
-        if (!controllers) {
-            continue;
-        }
-        const std::string probe = base + "/ars-probe-" + std::to_string(::getpid());
-        if (::mkdir(probe.c_str(), 0755) != 0) {
-            return failing("cgroup", errno, "mkdir in " + base, kRemedy);
-        }
-        ::rmdir(probe.c_str());
-        const bool memory = controllers->find("memory") != std::string::npos;
-        return {
-            "cgroup",
-            memory,
-            memory ? 0 : ENOTSUP,
-            memory ? "delegated: " + base : "no memory controller in " + base,
-            memory ? "" : kRemedy
-        };
-    }
-    return failing("cgroup", ENOENT, "no cgroup v2 mount", kRemedy);
+    return {"cgroup", true, 0, "ars serve bounds memory in " + *directory, {}};
 }
 
 // The filter allows everything and is this thread's alone.

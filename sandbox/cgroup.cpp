@@ -2,15 +2,18 @@
 
 #include "base/fd.hpp"
 
+#include <array>
 #include <cerrno>
 #include <charconv>
 #include <sstream>
 #include <utility>
 #include <vector>
 
+#include <dirent.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 namespace ars::sandbox {
@@ -20,6 +23,8 @@ namespace {
 constexpr std::size_t kFileBytes = 1024 * 1024;
 constexpr int kMoves = 10;  // while processes keep forking
 constexpr std::string_view kServerLeaf = "ars-server";
+constexpr std::uint32_t kOwnProcesses = 8;  // of a scope, beside its tools'
+constexpr std::string_view kScopePrefix = "ars-scope-";
 
 std::unexpected<base::Error> missing(const std::string& what, int error) {
     return base::fail_errno("no_cgroup", what, error);
@@ -78,6 +83,40 @@ int move_all(const std::string& from, const std::string& to) {
     return EBUSY;
 }
 
+bool in_server_leaf(std::string_view directory) {
+    return directory.substr(directory.rfind('/') + 1) == kServerLeaf;
+}
+
+std::string parent_of(const std::string& directory) {
+    return directory.substr(0, directory.rfind('/'));
+}
+
+// `own` is its name in /proc/self/cgroup.
+bool is_delegated(const std::string& directory, std::string_view own) {
+    struct stat info{};
+    if (::stat((directory + "/cgroup.type").c_str(), &info) != 0) {
+        return false;  // the machine's root
+    }
+    std::array<char, 2> mark{};
+    return own == "/" || (info.st_uid != 0 && info.st_uid == ::geteuid()) ||
+           ::getxattr(directory.c_str(), "user.delegate", mark.data(), mark.size()) > 0 ||
+           ::getxattr(directory.c_str(), "trusted.delegate", mark.data(), mark.size()) > 0;
+}
+
+// Empty ones only: a scope that another server runs here keeps its own.
+void remove_leftovers(const std::string& directory) {
+    DIR* const open = ::opendir(directory.c_str());
+    if (open == nullptr) {
+        return;
+    }
+    while (const dirent* entry = ::readdir(open)) {
+        if (std::string_view(entry->d_name).starts_with(kScopePrefix)) {
+            ::rmdir((directory + "/" + entry->d_name).c_str());
+        }
+    }
+    ::closedir(open);
+}
+
 }  // namespace
 
 // --- one scope ----------------------------------------------------------------------------------
@@ -133,21 +172,43 @@ ScopeCgroup::Memory ScopeCgroup::memory() const {
 
 // --- the tree -----------------------------------------------------------------------------------
 
-base::Result<CgroupTree> CgroupTree::prepare() {
+base::Result<std::string> CgroupTree::find() {
     const auto own = base::read_file("/proc/self/cgroup", kFileBytes);
     const auto mounts = base::read_file("/proc/self/mountinfo", kFileBytes);
     const std::string directory = own && mounts ? cgroup_directory(*own, *mounts) : std::string();
     if (directory.empty()) {
         return missing("find a cgroup v2 of our own", ENOENT);
     }
-    return prepare_in(directory);
+    std::string_view name = *own;
+    name.remove_prefix(name.find("0::") + 3);
+    name = name.substr(0, name.find('\n'));
+    std::string ours = directory;
+    if (in_server_leaf(directory)) {
+        ours = parent_of(directory);
+        name = name == "/ars-server" ? "/" : name;
+    }
+    struct statvfs mounted{};
+    if (::statvfs(ours.c_str(), &mounted) == 0 && (mounted.f_flag & ST_RDONLY) != 0) {
+        return missing("write to " + ours, EROFS);
+    }
+    if (!has_controllers(ours + "/cgroup.controllers")) {
+        return missing("find the memory and pids controllers in " + ours, ENOTSUP);
+    }
+    if (!is_delegated(ours, name)) {
+        return missing("use " + ours + ", which is not delegated to us", EPERM);
+    }
+    return directory;
+}
+
+base::Result<CgroupTree> CgroupTree::prepare() {
+    const auto directory = find();
+    return directory ? prepare_in(*directory) : std::unexpected(directory.error());
 }
 
 base::Result<CgroupTree> CgroupTree::prepare_in(const std::string& directory) {
-    const std::size_t slash = directory.rfind('/');
-    const std::string parent = directory.substr(0, slash);
-    if (std::string_view(directory).substr(slash + 1) == kServerLeaf &&
-        has_controllers(parent + "/cgroup.subtree_control")) {
+    const std::string parent = parent_of(directory);
+    if (in_server_leaf(directory) && has_controllers(parent + "/cgroup.subtree_control")) {
+        remove_leftovers(parent);
         return CgroupTree(parent);
     }
     if (!has_controllers(directory + "/cgroup.controllers")) {
@@ -170,13 +231,14 @@ base::Result<CgroupTree> CgroupTree::prepare_in(const std::string& directory) {
         ::rmdir(leaf.c_str());
         return missing("enable controllers in " + directory, error);
     }
+    remove_leftovers(directory);
     return CgroupTree(directory);
 }
 
 base::Result<ScopeCgroup> CgroupTree::make(
     std::string_view name, std::uint64_t memory, std::uint32_t processes
 ) const {
-    const std::string directory = directory_ + "/" + std::string(name);
+    const std::string directory = directory_ + "/" + std::string(kScopePrefix) + std::string(name);
     if (::mkdir(directory.c_str(), 0755) != 0) {
         return missing("mkdir " + directory, errno);
     }
@@ -205,6 +267,18 @@ base::Result<void> CgroupTree::hand_over(uid_t uid, gid_t gid) const {
         }
     }
     return {};
+}
+
+ScopeCgroup cgroup_of(const Policy& policy, const MakeCgroup& make, std::uint64_t number) {
+    if (!make || policy.memory == 0) {
+        return {};
+    }
+    auto made = make(
+        std::to_string(::getpid()) + "-" + std::to_string(number),
+        policy.memory,
+        policy.processes + kOwnProcesses
+    );
+    return made ? std::move(*made) : ScopeCgroup();
 }
 
 std::string cgroup_directory(std::string_view own, std::string_view mountinfo) {

@@ -4,8 +4,10 @@
 #pragma once
 
 #include "base/result.hpp"
+#include "sandbox/policy.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -49,10 +51,15 @@ class CgroupTree {
     // controllers for the rest, once; a later server in that leaf takes over. Error "no_cgroup"
     // says what is missing, and then nothing has changed.
     [[nodiscard]] static base::Result<CgroupTree> prepare();
-    // The same for a cgroup directory that is known.
+    // The same for a cgroup directory that is known. What scopes of a server that was killed left
+    // is removed.
     [[nodiscard]] static base::Result<CgroupTree> prepare_in(const std::string& directory);
+    // The directory that prepare() would take; changes nothing. Ours are a cgroup that a namespace
+    // begins at (a container's), one that systemd marked as delegated, and one that our user owns:
+    // root can write to all of them and must not take a login session's. Error "no_cgroup".
+    [[nodiscard]] static base::Result<std::string> find();
 
-    // A new cgroup that allows so many bytes and processes.
+    // A new cgroup "ars-scope-<name>" that allows so many bytes and processes.
     [[nodiscard]] base::Result<ScopeCgroup> make(
         std::string_view name, std::uint64_t memory, std::uint32_t processes
     ) const;
@@ -64,6 +71,17 @@ class CgroupTree {
     explicit CgroupTree(std::string directory) : directory_(std::move(directory)) {}
     std::string directory_;
 };
+
+// CgroupTree::make, or what takes its place in a test.
+using MakeCgroup = std::function<base::Result<ScopeCgroup>(
+    std::string_view name, std::uint64_t memory, std::uint32_t processes
+)>;
+
+// For the `number`th scope of this process; empty when the policy limits no memory, and where none
+// can be made.
+[[nodiscard]] ScopeCgroup cgroup_of(
+    const Policy& policy, const MakeCgroup& make, std::uint64_t number
+);
 
 // The directory of a process's cgroup v2, from its /proc/self/cgroup and mountinfo; empty when
 // there is none, or it lies outside what is mounted.

@@ -1,5 +1,6 @@
-// ChildProcess: ownership of a child by pid and pidfd.
+// Ownership of what the launcher starts: a child by pid and pidfd, a network, a scope.
 #include "sandbox/launcher.hpp"
+#include "sandbox/protocol.hpp"
 
 #include <boost/asio/posix/stream_descriptor.hpp>
 
@@ -8,6 +9,7 @@
 #include <utility>
 
 #include <signal.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -97,6 +99,22 @@ base::Task<bool> ChildProcess::wait_end(base::Deadline deadline) {
     }
     timer.cancel();
     co_return ended;
+}
+
+NetworkLease::~NetworkLease() {
+    Message message;
+    message.tag = Tag::network_free;
+    message.id = id_;
+    // A template that is gone, or too busy to read, makes a new network for its next scope.
+    (void)send_message(owner_->control.get(), message, {}, {});
+}
+
+void LaunchedScope::end() {
+    if (tier == Tier::landlock) {
+        ::shutdown(control.get(), SHUT_RDWR);
+    } else {
+        init.kill();
+    }
 }
 
 }  // namespace ars::sandbox

@@ -135,7 +135,9 @@ base::Task<EgressConnection::Answer<EgressRequest>> EgressConnection::read_reque
     in_.erase(0, scanner.size());
     if (request) {
         if (auto allowed = context_.rules.check(request->target); !allowed) {
-            co_return fault(403, allowed.error().message);
+            co_return std::unexpected(
+                EgressFault{403, allowed.error().message, request->target.host.text()}
+            );
         }
     }
     co_return request;
@@ -161,7 +163,7 @@ base::Task<EgressConnection::Answer<void>> EgressConnection::connect(EgressTarge
         }
     }
     if (allowed.empty()) {
-        co_return fault(403, refusal);
+        co_return std::unexpected(EgressFault{403, refusal, target.host.text()});
     }
     for (std::size_t i = 0; i < allowed.size() && !closed_; ++i) {
         // A dead first address must leave time for the others.

@@ -121,6 +121,12 @@ base::Task<void> EgressProxy::tick() {
 
 void EgressProxy::on_refused(const EgressFault& fault) {
     ++counts_->refused;
+    if (!fault.host.empty()) {
+        ++counts_->denied_hosts;
+        if (on_denied_host_) {
+            on_denied_host_(fault.host);
+        }
+    }
     const auto now = steady_clock::now();
     if (now - minute_ > std::chrono::minutes(1)) {
         minute_ = now;

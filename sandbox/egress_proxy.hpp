@@ -31,6 +31,10 @@ class EgressProxy {
         EgressLimits limits = {}
     );
 
+    // Told of each host that was asked for and is not allowed. Before start().
+    void on_denied_host(std::function<void(const std::string&)> call) {
+        on_denied_host_ = std::move(call);
+    }
     // Begins to accept. Once; close() must be awaited before destruction.
     void start();
     // Cuts every connection and waits until nothing of the proxy runs.
@@ -49,6 +53,7 @@ class EgressProxy {
     const base::Log& log_;
     std::shared_ptr<EgressCounts> counts_;
     EgressContext context_;
+    std::function<void(const std::string&)> on_denied_host_;
     std::list<EgressConnection> connections_;
     base::TaskGroup tasks_;  // accepting, ticking, one for each connection
     bool ticking_ = false;

@@ -45,6 +45,7 @@ struct EgressRequest {
 struct EgressFault {
     unsigned status = 400;
     std::string message;
+    std::string host = {};  // that is not allowed, canonical
 };
 
 // `head` is a complete head with its empty line. Faults are 400, 403 (a host that is no canonical

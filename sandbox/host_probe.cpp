@@ -210,10 +210,12 @@ base::Task<HostReport> probe_host(std::optional<Tier> only) {
     if (only != Tier::namespaces) {
         add_landlock_scope(report, co_await try_scope(launcher, landlock_probe_spec()));
     }
+    bool cgroups = false;
     for (Probe& probe : co_await probe_calls(base::Deadline::after(kProbeLimit))) {
         if (probe.name == "io_uring") {
             report.io_backend = probe.works ? "io_uring" : "epoll";
         }
+        cgroups = cgroups || (probe.name == "cgroup" && probe.works);
         report.probes.push_back(std::move(probe));
     }
     if (report.tier == "none") {
@@ -234,7 +236,8 @@ base::Task<HostReport> probe_host(std::optional<Tier> only) {
             "tools can read argument lists, mounts and sockets of all processes of the container"
         );
     }
-    report.not_promised.emplace_back(
+    report.not_promised.push_back(
+        std::string(cgroups ? "outside ars serve " : "") +
         "a policy's memory limit is a watch of the tools' processes, 10 times a second: bound the "
         "container's memory too"
     );

@@ -33,6 +33,7 @@ constexpr std::size_t kTemplates = 4;  // two kinds of network, and images that 
 constexpr auto kSendRetry = std::chrono::milliseconds(1);
 constexpr auto kLateNews = std::chrono::seconds(1);
 constexpr const char* kTemplateGone = "template_gone";  // stays in this file
+constexpr const char* kNoCgroup = "no_cgroup";
 
 std::unexpected<base::Error> fail_launch(const std::string& what, int error) {
     return base::fail_errno("scope_setup_failed", what, error);
@@ -108,7 +109,7 @@ base::Result<pid_t> spawn_program(int program, int control, std::string role) {
     return pid;
 }
 
-InitSpec init_spec(const ScopeSpec& scope, std::string filter) {
+InitSpec init_spec(const ScopeSpec& scope, std::string filter, const ScopeCgroup& cgroup) {
     InitSpec spec;
     spec.hostname = scope.hostname;
     spec.own_network = scope.policy.network != Network::host;
@@ -117,7 +118,7 @@ InitSpec init_spec(const ScopeSpec& scope, std::string filter) {
     spec.file_size = scope.policy.file_size;
     spec.open_files = scope.policy.open_files;
     spec.cpu_seconds = scope.policy.cpu_seconds;
-    spec.memory = scope.policy.memory;
+    spec.memory = cgroup ? 0 : scope.policy.memory;
     spec.mounts = scope.mounts.mounts;
     spec.access = scope.access.rules;
     spec.private_tmp = scope.access.private_tmp;
@@ -260,22 +261,6 @@ base::Task<void> find_late_init(int control, LaunchedScope& scope) {
 
 }  // namespace
 
-NetworkLease::~NetworkLease() {
-    Message message;
-    message.tag = Tag::network_free;
-    message.id = id_;
-    // A template that is gone, or too busy to read, makes a new network for its next scope.
-    (void)send_message(owner_->control.get(), message, {}, {});
-}
-
-void LaunchedScope::end() {
-    if (tier == Tier::landlock) {
-        ::shutdown(control.get(), SHUT_RDWR);
-    } else {
-        init.kill();
-    }
-}
-
 base::Result<int> Launcher::program() {
     if (!program_) {
         auto made = make_program();
@@ -399,7 +384,10 @@ base::Task<base::Result<LaunchedScope>> Launcher::try_launch(
     }
     base::Fd ours(pair[0]);
     base::Fd theirs(pair[1]);
-    const InitSpec spec = init_spec(scope, std::move(*seccomp));
+    LaunchedScope launched;
+    launched.take(scope.policy);
+    launched.cgroup = cgroup_of(scope.policy, cgroups_, ++last_id_);
+    const InitSpec spec = init_spec(scope, std::move(*seccomp), launched.cgroup);
     std::vector<int> fds{theirs.get()};
     for (const fsmount::Mount& mount : spec.mounts) {
         if (mount.fd) {
@@ -416,8 +404,6 @@ base::Task<base::Result<LaunchedScope>> Launcher::try_launch(
         sent = send((*origin)->control.get(), message, text, fds);
     }
     theirs.reset();
-    LaunchedScope launched;
-    launched.memory_limit = scope.policy.memory;
     launched.network = std::make_unique<NetworkLease>(*origin, message.id);
     auto ready = sent ? co_await follow_setup(ours.get(), deadline, launched) : std::move(sent);
     if (!ready) {
@@ -425,6 +411,12 @@ base::Task<base::Result<LaunchedScope>> Launcher::try_launch(
         drop(*origin);
         co_await find_late_init(ours.get(), launched);
         co_return std::unexpected(ready.error());  // what still runs is killed and reaped here
+    }
+    // Before its first command; what the init starts follows it.
+    if (launched.cgroup) {
+        if (auto added = launched.cgroup.add(launched.init.pid()); !added) {
+            co_return std::unexpected(added.error());
+        }
     }
     // Waiting on it made it non-blocking, which a ring would take for "do not wait".
     ::fcntl(ours.get(), F_SETFL, 0);
@@ -450,7 +442,7 @@ base::Task<base::Result<LaunchedScope>> Launcher::launch_supervisor(
     LaunchedScope launched;
     launched.tier = scope.tier;
     launched.private_tmp = scope.access.private_tmp;
-    launched.memory_limit = scope.policy.memory;
+    launched.take(scope.policy);
     launched.control = base::Fd(pair[0]);
     base::Fd theirs(pair[1]);
     auto pid = spawn_program(*file, theirs.get(), kSupervisor);
@@ -459,11 +451,14 @@ base::Task<base::Result<LaunchedScope>> Launcher::launch_supervisor(
     }
     launched.init = ChildProcess(*pid);
     theirs.reset();
+    launched.cgroup = cgroup_of(scope.policy, cgroups_, ++last_id_);
+    if (launched.cgroup && !launched.cgroup.add(*pid)) {
+        launched.cgroup = ScopeCgroup();
+    }
+    const InitSpec spec = init_spec(scope, std::move(*seccomp), launched.cgroup);
     Message message;
     message.tag = Tag::setup;
-    auto ready = send(
-        launched.control.get(), message, encode_spec(init_spec(scope, std::move(*seccomp))), {}
-    );
+    auto ready = send(launched.control.get(), message, encode_spec(spec), {});
     if (ready) {
         ready = co_await follow_setup(launched.control.get(), deadline, launched);
     }
@@ -483,7 +478,12 @@ base::Task<base::Result<LaunchedScope>> Launcher::launch(ScopeSpec spec, base::D
     }
     auto launched = co_await try_launch(spec, deadline);
     // A template that was killed meanwhile says nothing; it was dropped, and another one is made.
-    if (!launched && launched.error().code == kTemplateGone) {
+    // Where an init can't be moved into its cgroup, the next one has its watch.
+    const bool no_cgroup = !launched && launched.error().code == kNoCgroup;
+    if (no_cgroup) {
+        cgroups_ = nullptr;
+    }
+    if (no_cgroup || (!launched && launched.error().code == kTemplateGone)) {
         launched = co_await try_launch(spec, deadline);
         if (!launched) {
             launched.error().code = "scope_setup_failed";

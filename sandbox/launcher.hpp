@@ -5,6 +5,7 @@
 #include "base/async.hpp"
 #include "base/fd.hpp"
 #include "base/result.hpp"
+#include "sandbox/cgroup.hpp"
 #include "sandbox/scope.hpp"
 #include "sandbox/seccomp_filter.hpp"
 
@@ -71,9 +72,12 @@ class NetworkLease {
 struct LaunchedScope {
     // Destroyed after `init`, whose end proves that the scope is empty.
     std::unique_ptr<NetworkLease> network;
+    ScopeCgroup cgroup;  // bounds its memory; empty: the init's watch does
     ChildProcess init;
     base::Fd control;
     bool fresh_proc = true;
+    std::string policy;
+    std::uint32_t process_limit = 0;
     std::uint64_t memory_limit = 0;   // bytes, 0 = none
     bool names_denied_calls = false;  // else a refused call is an errno and nothing more
     Tier tier = Tier::namespaces;
@@ -81,6 +85,11 @@ struct LaunchedScope {
     base::Fd proxy_listener;
     std::string private_tmp;  // of the landlock tier, in the place of /tmp and /home/gem
 
+    void take(const Policy& limits) {
+        policy = limits.name;
+        process_limit = limits.processes;
+        memory_limit = limits.memory;
+    }
     // Asks every process of the scope to be gone; the init's end is the proof. Pid 1 of a namespace
     // takes the rest with it; a supervisor is hung up on, and ends last.
     void end();
@@ -88,6 +97,8 @@ struct LaunchedScope {
 
 class Launcher {
   public:
+    // `cgroups` may be empty: memory limits are then held by the init's watch.
+    explicit Launcher(MakeCgroup cgroups = nullptr) : cgroups_(std::move(cgroups)) {}
     // Starts a template before it is needed: `ars exec` prepares its mounts meanwhile.
     void prepare(bool own_network);
     // Error "scope_setup_failed": message and sys_errno say which step and why, and what helps.
@@ -112,6 +123,7 @@ class Launcher {
     void drop(const TemplatePtr& broken);
     [[nodiscard]] base::Result<std::string> filter(const ScopeSpec& spec);
 
+    MakeCgroup cgroups_;
     base::Fd program_;                  // a sealed memfd, made with the first template
     std::list<TemplatePtr> templates_;  // the latest used first
     std::uint64_t last_id_ = 0;

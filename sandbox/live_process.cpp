@@ -22,7 +22,7 @@ namespace {
 namespace limits = base::limits;
 
 constexpr std::size_t kShownCommandBytes = 200;
-constexpr std::size_t kDeniedCalls = 32;  // named in one outcome
+constexpr std::size_t kDeniedNames = 32;  // of calls, and of hosts, in one outcome
 constexpr auto kTerminalLimit = std::chrono::seconds(1);
 
 // Shell text is shown as the shell got it.
@@ -36,6 +36,12 @@ std::string shown(const std::vector<std::string>& argv) {
         }
     }
     return base::to_utf8(base::utf8_head(text, kShownCommandBytes)).text;
+}
+
+void note(std::vector<std::string>& names, std::string_view name) {
+    if (names.size() < kDeniedNames && std::ranges::find(names, name) == names.end()) {
+        names.emplace_back(name);
+    }
 }
 
 }  // namespace
@@ -238,11 +244,8 @@ void LiveProcess::on_scope_died() {
     changed_.notify_all();
 }
 
-void LiveProcess::on_denied(std::string_view call) {
-    if (denied_.size() < kDeniedCalls && std::ranges::find(denied_, call) == denied_.end()) {
-        denied_.emplace_back(call);
-    }
-}
+void LiveProcess::on_denied(std::string_view call) { note(denied_, call); }
+void LiveProcess::on_denied_host(std::string_view host) { note(denied_hosts_, host); }
 
 void LiveProcess::on_out_of_memory(MemoryEvidence evidence) { memory_ = std::move(evidence); }
 
@@ -385,8 +388,6 @@ void LiveProcess::describe_end(Outcome& outcome) const {
         outcome.detail = exec_step_ + ": " + std::strerror(exec_errno_);
         if (exec_step_ == "exec") {
             outcome.setup_errno = exec_errno_;
-        } else if (exec_step_ == "fork" && exec_errno_ == EAGAIN) {
-            outcome.detail += ": the sandbox's process limit is reached; end background processes";
         } else if (exec_step_ == "terminal" && exec_errno_ == EACCES) {
             outcome.detail +=
                 ": /dev/ptmx is closed to gem; run without a terminal, or mount the "
@@ -405,7 +406,9 @@ void LiveProcess::describe_end(Outcome& outcome) const {
     outcome.name_violation();
 }
 
-void LiveProcess::conclude(Verdict verdict, std::string note) {
+void LiveProcess::conclude(
+    Verdict verdict, std::string note, const std::function<void(Outcome&)>& explain
+) {
     outcome_.id = id_;
     outcome_.raw = raw_;
     output_.end();
@@ -420,7 +423,9 @@ void LiveProcess::conclude(Verdict verdict, std::string note) {
         outcome_.denied = denied_;
         outcome_.duration = elapsed();
     }
+    outcome_.denied_hosts = denied_hosts_;
     outcome_.background = background_;
+    explain(outcome_);
     input_stream_.reset();
     writing_ = false;
     input_.reset();

@@ -80,6 +80,7 @@ class LiveProcess final : public Process, public std::enable_shared_from_this<Li
     void on_scope_died();
     // A system call that was denied, at most once each; evidence of a kill for memory.
     void on_denied(std::string_view call);
+    void on_denied_host(std::string_view host);
     void on_out_of_memory(MemoryEvidence evidence);
 
     // --- what its scope asks --------------------------------------------------------------------
@@ -101,8 +102,8 @@ class LiveProcess final : public Process, public std::enable_shared_from_this<Li
     // and what comes within a short grace, still belongs to it.
     base::Task<void> drain();
     enum class Verdict : std::uint8_t { ended, timed_out, killed };
-    // Fixes the outcome and lets go of what only a running command needs.
-    void conclude(Verdict verdict, std::string note);
+    // Fixes the outcome and lets go of what only a running command needs. `explain` may add to it.
+    void conclude(Verdict verdict, std::string note, const std::function<void(Outcome&)>& explain);
     void conclude_unstarted(std::string why);
     [[nodiscard]] Outcome take_outcome() { return std::move(outcome_); }
 
@@ -154,6 +155,7 @@ class LiveProcess final : public Process, public std::enable_shared_from_this<Li
     std::string exec_step_;  // set when it was never executed
     MemoryEvidence memory_;
     std::vector<std::string> denied_;
+    std::vector<std::string> denied_hosts_;
     std::vector<BackgroundProcess> background_;
     std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
     std::chrono::steady_clock::time_point finished_ = started_;

@@ -3,6 +3,7 @@
 #include "base/limits.hpp"
 #include "base/text.hpp"
 #include "sandbox/environment.hpp"
+#include "sandbox/failure_hint.hpp"
 #include "sandbox/proxy_environment.hpp"
 #include "sandbox/violation.hpp"
 
@@ -70,6 +71,12 @@ void LiveScope::on_violation(const Message& message) {
 
 void LiveScope::serve_proxy(std::unique_ptr<EgressProxy> proxy) {
     proxy_ = std::move(proxy);
+    // Which of several commands asked can't be told: the connection says nothing of it.
+    proxy_->on_denied_host([this](const std::string& host) {
+        for (const auto& [number, process] : commands_) {
+            process->on_denied_host(host);
+        }
+    });
     proxy_->start();
 }
 
@@ -94,7 +101,7 @@ void LiveScope::on_report(std::string_view bytes) {
             process->on_exec_failed(message.value, bytes);
             break;
         case Tag::ended:
-            process->on_ended(message.value, message.flag != 0, message.cpu_ms);
+            on_ended(*process, message);
             break;
         case Tag::emptied:
             process->on_emptied();
@@ -117,6 +124,36 @@ void LiveScope::on_report(std::string_view bytes) {
     if (process->empty()) {
         commands_.erase(message.id);
     }
+}
+
+// The kernel kills one process and counts it; whose it was it does not say. A command that ended by
+// KILL is the one, and so is any that failed while no other ran.
+void LiveScope::on_ended(LiveProcess& process, const Message& message) {
+    process.on_ended(message.value, message.flag != 0, message.cpu_ms);
+    const int status = message.value;
+    const bool killed = (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) ||
+                        (WIFEXITED(status) && WEXITSTATUS(status) == 128 + SIGKILL);
+    if (!(killed || running_ == 1) || !count_oom_kills() || status == 0) {
+        return;
+    }
+    const std::uint64_t limit = launched_.memory_limit;
+    const std::uint64_t peak = launched_.cgroup.memory().peak_bytes;
+    process.on_out_of_memory(
+        {.evidence = "cgroup",
+         .command_bytes = peak == 0 ? limit : peak,
+         .scope_bytes = peak == 0 ? limit : peak,
+         .limit_bytes = limit}
+    );
+}
+
+// True when the cgroup has killed since the last time.
+bool LiveScope::count_oom_kills() {
+    const std::uint64_t kills = launched_.cgroup ? launched_.cgroup.memory().oom_kills : 0;
+    const bool more = kills > oom_kills_;
+    if (more) {
+        counters_->oom_kills += kills - std::exchange(oom_kills_, kills);
+    }
+    return more;
 }
 
 void LiveScope::on_closed() {
@@ -240,14 +277,18 @@ base::Task<void> LiveScope::serve(ProcessPtr process, Command command) {
     bool cancelled = false;
     std::string note;
     try {
+        if (running_ == 1) {
+            (void)count_oom_kills();  // what is killed from here on may be its own
+        }
         if (auto begun = co_await begin(process, &command); !begun) {
+            ++counters_->commands[to_string(OutcomeStatus::setup_failed)];
             process->conclude_unstarted(begun.error().message);
             co_return;
         }
         // Whoever asked for its end before it had begun found nothing to kill.
         in_time = !process->kill_requested() && co_await process->wait_ended(process->time_limit());
         if (in_time) {
-            if (process->out_of_memory()) {
+            if (process->out_of_memory() && !launched_.cgroup) {
                 // The init ends the rest of it, or the scope.
                 co_await process->wait_empty(base::Deadline::after(2 * limits::kKillProof));
             }
@@ -266,8 +307,17 @@ base::Task<void> LiveScope::serve(ProcessPtr process, Command command) {
     }
     using Verdict = LiveProcess::Verdict;
     const bool killed = cancelled || process->kill_requested();
+    const auto explain = [this](Outcome& outcome) {
+        ++counters_->commands[to_string(outcome.status)];
+        outcome.add_detail(failure_hint(
+            outcome,
+            {launched_.policy, launched_.process_limit, launched_.tier, launched_.private_tmp}
+        ));
+    };
     process->conclude(
-        killed ? Verdict::killed : (in_time ? Verdict::ended : Verdict::timed_out), std::move(note)
+        killed ? Verdict::killed : (in_time ? Verdict::ended : Verdict::timed_out),
+        std::move(note),
+        explain
     );
     if (cancelled) {
         throw boost::system::system_error(boost::asio::error::operation_aborted);
@@ -420,6 +470,7 @@ base::Task<void> LiveScope::end_init() {
         log_.error("scope_not_ended", {{"generation", generation_}, {"pid", launched_.init.pid()}});
     }
     launched_.network.reset();
+    launched_.cgroup = ScopeCgroup();  // killed as a whole should the init not have ended
     on_closed();
     control_stream_.reset();
     launched_.control.reset();

@@ -64,6 +64,8 @@ class LiveScope final : public Scope,
     void remember(const ProcessPtr& process);
     void forget_oldest();
     void on_violation(const Message& message);
+    void on_ended(LiveProcess& process, const Message& message);
+    bool count_oom_kills();
     void on_report(std::string_view bytes);
     void on_closed();
 
@@ -78,6 +80,7 @@ class LiveScope final : public Scope,
     bool alive_ = true;
     bool closing_ = false;
     base::Notifier closed_;
+    std::uint64_t oom_kills_ = 0;  // by the kernel in our cgroup, as far as they are counted
     std::uint64_t last_number_ = 0;
     std::uint64_t last_id_ = 0;
     std::size_t running_ = 0;

@@ -58,6 +58,10 @@ void Outcome::name_violation() {
              (detail.empty() ? "" : "; " + detail);
 }
 
+void Outcome::add_detail(const std::string& text) {
+    detail += (detail.empty() || text.empty() ? "" : "; ") + text;
+}
+
 std::string Outcome::memory_text() const {
     const auto mib = [](std::uint64_t bytes) {
         return std::to_string((bytes + kMiB / 2) / kMiB) + " MiB";
@@ -138,6 +142,9 @@ boost::json::object Outcome::to_json() const {
     }
     if (!denied.empty()) {
         json["denied"] = boost::json::array(denied.begin(), denied.end());
+    }
+    if (!denied_hosts.empty()) {
+        json["denied_hosts"] = boost::json::array(denied_hosts.begin(), denied_hosts.end());
     }
     if (!detail.empty()) {
         json["detail"] = detail;

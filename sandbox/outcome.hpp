@@ -45,16 +45,19 @@ struct Outcome {
     std::uint64_t peak_bytes = 0;
     std::uint64_t scope_bytes = 0;
     std::uint64_t limit_bytes = 0;
-    std::vector<std::string> denied;  // system calls the sandbox refused it, each named once
-    std::string id;                   // of a command that can be asked for again: Scope::find()
-    bool raw = false;                 // show raw_out and raw_err instead of out and err
-    std::string raw_out;              // head and tail as they came, with nothing between them
+    std::vector<std::string> denied;        // system calls the sandbox refused it, each named once
+    std::vector<std::string> denied_hosts;  // that an allow-list refused while it ran
+    std::string id;       // of a command that can be asked for again: Scope::find()
+    bool raw = false;     // show raw_out and raw_err instead of out and err
+    std::string raw_out;  // head and tail as they came, with nothing between them
     std::string raw_err;
 
     // A command that failed (exit code or signal) after the sandbox had denied it a call becomes a
     // `violation` that names the calls and keeps its code or signal. Others stay what they are.
     void name_violation();
 
+    // Appends to `detail`; nothing when empty.
+    void add_detail(const std::string& text);
     // oom: "used 300 MiB of 256 MiB".
     [[nodiscard]] std::string memory_text() const;
     // The code a shell would give: exit code, 124 timed out, 128+n, 126/127, 125 set-up failed.

@@ -292,7 +292,7 @@ base::Result<std::unique_ptr<Sandbox>> make_sandbox(
     std::signal(SIGPIPE, SIG_IGN);
     std::signal(SIGCHLD, SIG_DFL);
     // First of all: the template sets itself up while this process goes on.
-    Launcher launcher;
+    Launcher launcher(options.cgroups);
     if (options.expected_tier == Tier::namespaces) {
         launcher.prepare(options.expected != Network::host);
     }

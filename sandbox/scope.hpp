@@ -10,6 +10,7 @@
 #include "base/result.hpp"
 #include "fsmount/access_plan.hpp"
 #include "fsmount/mount_plan.hpp"
+#include "sandbox/cgroup.hpp"
 #include "sandbox/command.hpp"
 #include "sandbox/outcome.hpp"
 #include "sandbox/policy.hpp"
@@ -76,12 +77,15 @@ struct SandboxOptions {
     // Who is asked for the addresses of allowed hosts: "127.0.0.1:5353,[::1]:53"; empty: those of
     // /etc/resolv.conf.
     std::string name_servers;
+    // Of a server whose cgroup v2 is delegated to it; empty: memory limits are held by a watch.
+    MakeCgroup cgroups{};
 };
 
 // Of the proxies of all scopes with `allowed_hosts`.
 struct EgressCounts {
-    std::uint64_t connections = 0;  // ever accepted
-    std::uint64_t refused = 0;      // requests answered with a 4xx
+    std::uint64_t connections = 0;   // ever accepted
+    std::uint64_t refused = 0;       // requests answered with a 4xx
+    std::uint64_t denied_hosts = 0;  // those of them whose host is not allowed
     std::uint32_t open = 0;
 };
 
@@ -89,7 +93,8 @@ struct EgressCounts {
 struct SandboxCounters {
     // By system call, once per command that tried it; a bounded number of names.
     std::map<std::string, std::uint64_t> denied_calls;
-    std::uint64_t oom_kills = 0;  // commands killed for their memory
+    std::map<std::string, std::uint64_t> commands;  // that are over, by how they ended
+    std::uint64_t oom_kills = 0;                    // commands killed for their memory
     EgressCounts egress;
 };
 

@@ -56,7 +56,7 @@ constexpr Advice kAdvice[] = {
     {" unshare clone setns ", "nested sandboxes are refused; for a browser pass --no-sandbox"},
     {" mount umount umount2 pivot_root chroot fsopen fsmount fsconfig move_mount open_tree "
      "mount_setattr ",
-     "the mounts of the sandbox are fixed; work below /home/gem/user-data and /tmp"},
+     "the mounts of the sandbox are fixed; work below /home/gem/user-data and $TMPDIR"},
     {" socket socketpair ",
      "of sockets there are unix, IPv4 and IPv6 ones, as far as the policy has a network"},
     {" keyctl add_key request_key ", "there is no kernel keyring; keep keys in files"},

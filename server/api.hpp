@@ -25,6 +25,7 @@ struct Api {
     HttpStats& stats;
     std::string version;
     std::string sandbox_tier;     // shown by discovery: "namespaces", "landlock"
+    std::string child_io;         // "io_uring", "epoll"
     std::int64_t started_ms = 0;  // wall clock
     HttpLimits limits;
 };

@@ -48,6 +48,7 @@ base::Result<std::unique_ptr<App>> App::build(LoadedConfig config, AppOptions op
     tools.expected_tier = app->options_.tier;
     tools.idle_release = app->config_.config.sandbox.idle_release;
     tools.backend = app->options_.io.value_or(app->config_.config.sandbox.io);
+    tools.cgroups = app->options_.cgroups;
     auto sandbox = sandbox::make_sandbox(app->io_.get_executor(), tools, app->log_);
     if (!sandbox) {
         return std::unexpected(sandbox.error());

@@ -29,6 +29,7 @@ struct AppOptions {
     std::shared_ptr<fsmount::Workspace> workspace;
     std::optional<sandbox::IoBackend> io;  // instead of the configuration's
     sandbox::Tier tier = sandbox::Tier::namespaces;
+    sandbox::MakeCgroup cgroups{};  // of a server that has cgroups for its scopes
     base::LogLevel log_level = base::LogLevel::info;
 };
 

@@ -1,5 +1,7 @@
 // `ars serve`: from a configuration file to a listening server, and back down in order on SIGTERM.
 #include "base/clock.hpp"
+#include "fsmount/layout.hpp"
+#include "sandbox/cgroup.hpp"
 #include "sandbox/host_probe.hpp"
 #include "sandbox/privileges.hpp"
 #include "server/app.hpp"
@@ -36,6 +38,27 @@ base::Result<void> make_directories(const std::string& data_dir, const std::stri
         }
     }
     return {};
+}
+
+// Memory limits are the kernel's where the server's cgroup is delegated to it, and a watch's
+// elsewhere. Before privileges are dropped. Nothing to do when no policy has one: the server would
+// move every process of its cgroup for nothing.
+sandbox::MakeCgroup delegated_cgroups(const Policies& policies) {
+    bool wanted = false;
+    for (const std::string& name : policies.names()) {
+        const auto policy = policies.find(name);
+        wanted = wanted || (policy && policy->memory != 0);
+    }
+    if (!wanted) {
+        return nullptr;
+    }
+    const auto tree = sandbox::CgroupTree::prepare();
+    if (!tree || (::geteuid() == 0 && !tree->hand_over(fsmount::kGemUid, fsmount::kGemGid))) {
+        return nullptr;
+    }
+    return [tree = *tree](std::string_view name, std::uint64_t memory, std::uint32_t processes) {
+        return tree.make(name, memory, processes);
+    };
 }
 
 struct Serving {
@@ -149,6 +172,7 @@ int command_serve(const ServeOptions& options) {
     if (auto made = make_directories(app_options.data_dir, app_options.users_dir); !made) {
         return fail_start(made.error());
     }
+    app_options.cgroups = delegated_cgroups(config.policies);
     if (auto dropped = sandbox::drop_to_gem(); !dropped) {
         return fail_start(dropped.error());
     }
@@ -173,6 +197,7 @@ int command_serve(const ServeOptions& options) {
         stats,
         ARS_VERSION,
         "probing",
+        app.sandbox().backend(),
         base::now_ms(),
         HttpLimits{},
     };

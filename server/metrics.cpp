@@ -66,7 +66,18 @@ std::string metrics_text(const Api& api) {
         "Sub-agent runs that wait for a slot.",
         counts.waiting_children
     );
+    text.family("ars_sandbox_info", "gauge", "Tier of the sandbox, and how its output is read.");
+    text.sample(
+        fmt::format(
+            "ars_sandbox_info{{tier=\"{}\",child_io=\"{}\"}}", api.sandbox_tier, api.child_io
+        ),
+        1
+    );
     text.single("ars_scopes", "gauge", "Sandbox scopes that are alive.", counts.scopes);
+    text.family("ars_commands_total", "counter", "Commands of tools that are over, by their end.");
+    for (const auto& [status, count] : counts.sandbox.commands) {
+        text.sample(fmt::format("ars_commands_total{{status=\"{}\"}}", status), count);
+    }
     text.family(
         "ars_denied_calls_total",
         "counter",
@@ -92,6 +103,12 @@ std::string metrics_text(const Api& api) {
         "counter",
         "Requests that such a proxy refused.",
         counts.sandbox.egress.refused
+    );
+    text.single(
+        "ars_egress_denied_hosts_total",
+        "counter",
+        "Those of them that named a host that is not allowed.",
+        counts.sandbox.egress.denied_hosts
     );
     text.single("ars_http_connections", "gauge", "Open connections.", api.stats.connections);
     text.single(

@@ -45,9 +45,9 @@ std::string denied(const Outcome& outcome) {
 }
 
 std::string detail_of(const Outcome& outcome) {
-    const bool shown = outcome.status == OutcomeStatus::exited ||
-                       outcome.status == OutcomeStatus::signalled ||
-                       outcome.status == OutcomeStatus::cancelled;
+    const bool shown =
+        outcome.status == OutcomeStatus::exited || outcome.status == OutcomeStatus::signalled ||
+        outcome.status == OutcomeStatus::timed_out || outcome.status == OutcomeStatus::cancelled;
     return shown && !outcome.detail.empty() ? ", " + outcome.detail : std::string();
 }
 
@@ -66,8 +66,12 @@ std::string last_line(const Outcome& outcome, std::int64_t timeout) {
             );
         case OutcomeStatus::timed_out:
             return timeout == 0
-                       ? "[timed out; its processes were killed]"
-                       : fmt::format("[timed out after {} s; its processes were killed]", timeout);
+                       ? fmt::format("[timed out; its processes were killed{}]", detail_of(outcome))
+                       : fmt::format(
+                             "[timed out after {} s; its processes were killed{}]",
+                             timeout,
+                             detail_of(outcome)
+                         );
         case OutcomeStatus::cancelled:
             return fmt::format("[cancelled; its processes were killed{}]", detail_of(outcome));
         case OutcomeStatus::oom:

@@ -77,7 +77,25 @@ TEST_F(EgressScope, OnlyAllowedHostsAreReachedAndOnlyThroughTheProxy) {
     EXPECT_EQ(direct.exit_code, 7) << direct.out;
     EXPECT_EQ(bench_.sh("cat /proc/net/dev | tail -n +3 | grep -vc lo:").out, "0\n");
     EXPECT_EQ(bench_.sandbox().counters().egress.refused, 1U);
+    EXPECT_EQ(bench_.sandbox().counters().egress.denied_hosts, 1U);
     EXPECT_EQ(bench_.sandbox().counters().egress.connections, 3U);
+}
+
+TEST_F(EgressScope, FailedCommandNamesTheHostsThatWereRefused) {
+    const auto ask = [](const std::string& host) {
+        return "printf 'CONNECT " + host + " HTTP/1.1\\r\\n\\r\\n' | " + kSay + " 3128; ";
+    };
+    const Outcome failed = bench_.sh(
+        ask("other.test:443") + ask("other.test:80") + ask("metadata.test:443") + "exit 9"
+    );
+    EXPECT_THAT(failed.denied_hosts, ::testing::ElementsAre("other.test", "metadata.test"));
+    EXPECT_EQ(
+        failed.detail, "other.test, metadata.test refused by sandbox.policies.web.allowed_hosts"
+    );
+    const Outcome went_on = bench_.sh(ask("other.test:443") + "true");
+    EXPECT_EQ(went_on.detail, "");
+    EXPECT_THAT(went_on.denied_hosts, ::testing::ElementsAre("other.test"));
+    EXPECT_THAT(bench_.sh("exit 9").denied_hosts, IsEmpty());
 }
 
 // C86: as in the proxy's own tests, from within.

@@ -241,7 +241,31 @@ TEST_F(RoutesTest, MetricsAreText) {
     EXPECT_NE(response.body.find("ars_http_responses_total{class=\"4xx\"} 1\n"), std::string::npos);
     EXPECT_NE(response.body.find("\nars_http_connections "), std::string::npos);
     EXPECT_NE(response.body.find("\nars_egress_refused_total 0\n"), std::string::npos);
+    EXPECT_NE(
+        response.body.find("\nars_sandbox_info{tier=\"namespaces\",child_io=\"epoll\"} 1\n"),
+        std::string::npos
+    );
     EXPECT_EQ(response.body.find("process_resident_memory_bytes 0\n"), std::string::npos);
+}
+
+TEST_F(RoutesTest, MetricsSayWhatTheSandboxDidAndRefused) {
+    start();
+    sandbox::SandboxCounters& counters = runs_->figures.sandbox;
+    runs_->figures.scopes = 3;
+    counters.commands = {{"exited", 7}, {"timed_out", 1}};
+    counters.denied_calls = {{"ptrace", 2}};
+    counters.oom_kills = 4;
+    counters.egress.denied_hosts = 5;
+    const std::string body = get("/metrics").body;
+    for (const char* line :
+         {"ars_scopes 3",
+          "ars_commands_total{status=\"exited\"} 7",
+          "ars_commands_total{status=\"timed_out\"} 1",
+          "ars_denied_calls_total{call=\"ptrace\"} 2",
+          "ars_oom_kills_total 4",
+          "ars_egress_denied_hosts_total 5"}) {
+        EXPECT_NE(body.find("\n" + std::string(line) + "\n"), std::string::npos) << line;
+    }
 }
 
 TEST_F(RoutesTest, DiscoveryNamesVersionAndAuth) {

@@ -121,7 +121,7 @@ class FakeRunManager final : public runs::RunManager {
         co_return co_await changed_.wait(deadline);
     }
     const store::Store& store() const override { return store_; }
-    Counts counts() const override { return {}; }
+    Counts counts() const override { return figures; }
     bool accepting() const override { return ready; }
 
     void notify() { changed_.notify_all(); }
@@ -130,6 +130,7 @@ class FakeRunManager final : public runs::RunManager {
     std::optional<base::Error> submit_error;
     bool ready = true;
     int waiting = 0;
+    Counts figures;
 
   private:
     store::Store& store_;
@@ -187,6 +188,7 @@ class ServerTest : public ::testing::Test {
             stats_,
             "0.0.test",
             "namespaces",
+            "epoll",
             base::now_ms(),
             limits
         });
