@@ -247,7 +247,7 @@ FilterOptions filter_options(const Policy& policy, Tier tier) {
 }
 
 base::Result<std::string> build_seccomp_filter(const FilterOptions& options) {
-    SeccompProgram program(options.notify);
+    SeccompProgram program;
     for (const int call : kDenied) {
         program.deny(call);
     }

@@ -21,10 +21,6 @@ struct FilterOptions {
     // The workspace shows files of another owner (idmapped): a set-id file made there would be
     // set-id for them.
     bool refuse_set_id = false;
-    // SECCOMP_RET_USER_NOTIF takes the place of EPERM. The listener must answer EPERM and never
-    // continue the call; without a listener the kernel answers ENOSYS.
-    bool notify = false;
-
     auto operator<=>(const FilterOptions&) const = default;
 };
 [[nodiscard]] FilterOptions filter_options(const Policy& policy, Tier tier);

@@ -53,9 +53,7 @@ scmp_arg_cmp equals(unsigned argument, std::uint32_t value) {
     return matches(argument, {0xFFFFFFFFU, value});
 }
 
-SeccompProgram::SeccompProgram(bool notify)
-    : context_(::seccomp_init(SCMP_ACT_ALLOW), &::seccomp_release),
-      denial_(notify ? SCMP_ACT_NOTIFY : SCMP_ACT_ERRNO(EPERM)) {
+SeccompProgram::SeccompProgram() : context_(::seccomp_init(SCMP_ACT_ALLOW), &::seccomp_release) {
     if (!context_) {
         error_ = ENOMEM;
         return;
@@ -88,7 +86,7 @@ void SeccompProgram::add(std::uint32_t action, int call, std::span<const scmp_ar
 }
 
 void SeccompProgram::deny(int call, std::span<const scmp_arg_cmp> conditions) {
-    add(denial_, call, conditions);
+    answer(EPERM, call, conditions);
 }
 void SeccompProgram::deny_if(int call, scmp_arg_cmp condition) { deny(call, {&condition, 1}); }
 void SeccompProgram::deny_if(int call, scmp_arg_cmp first, scmp_arg_cmp second) {
@@ -139,7 +137,7 @@ void SeccompProgram::deny_unless(
 }
 
 // Falls through when the check finds nothing to deny.
-void SeccompProgram::assemble(const Check& check, std::vector<sock_filter>& out) const {
+void SeccompProgram::assemble(const Check& check, std::vector<sock_filter>& out) {
     const std::size_t values = check.allowed.size();
     if (check.when) {
         out.push_back(load_argument(check.when->argument));
@@ -152,7 +150,7 @@ void SeccompProgram::assemble(const Check& check, std::vector<sock_filter>& out)
     for (std::size_t i = 0; i < values; ++i) {
         out.push_back(jump(BPF_JEQ, check.allowed[i], values - i, 0));
     }
-    out.push_back(answer_with(denial_));
+    out.push_back(answer_with(SECCOMP_RET_ERRNO | EPERM));
 }
 
 std::vector<sock_filter> SeccompProgram::assemble(std::uint32_t newest) const {

@@ -39,10 +39,9 @@ struct Equal {
 
 class SeccompProgram {
   public:
-    // With `notify` what deny() names is reported to a listener, who answers, instead of EPERM.
-    explicit SeccompProgram(bool notify);
+    SeccompProgram();
 
-    // EPERM, when all conditions hold.
+    // EPERM, when all conditions hold; lock_down.hpp turns it into a question to a listener.
     void deny(int call, std::span<const scmp_arg_cmp> conditions = {});
     void deny_if(int call, scmp_arg_cmp condition);
     void deny_if(int call, scmp_arg_cmp first, scmp_arg_cmp second);
@@ -71,10 +70,9 @@ class SeccompProgram {
     void add(std::uint32_t action, int call, std::span<const scmp_arg_cmp> conditions);
     void note(int answer);
     [[nodiscard]] std::vector<sock_filter> assemble(std::uint32_t newest) const;
-    void assemble(const Check& check, std::vector<sock_filter>& out) const;
+    static void assemble(const Check& check, std::vector<sock_filter>& out);
 
     std::unique_ptr<std::remove_pointer_t<scmp_filter_ctx>, decltype(&::seccomp_release)> context_;
-    std::uint32_t denial_;
     std::map<int, std::vector<Check>> checks_;  // by call
     int error_ = 0;
 };
