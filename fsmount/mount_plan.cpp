@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <functional>
+#include <set>
 #include <string_view>
 
 #include <dirent.h>
@@ -180,8 +182,7 @@ class ImagePlanner {
     // can't be seen from here can't be reached by a tool either, and could not be mounted on.
     void hide(const std::string& path) {
         const auto below = [&](const std::string& directory) { return is_within(path, directory); };
-        if (path.empty() || std::ranges::none_of(shown_, below) ||
-            std::ranges::any_of(hidden_, below)) {
+        if (path.empty() || std::ranges::none_of(shown_, below) || is_hidden(path)) {
             return;
         }
         struct stat status{};
@@ -189,7 +190,15 @@ class ImagePlanner {
             return;
         }
         add(S_ISDIR(status.st_mode) ? MountKind::hide_directory : MountKind::hide_file, path);
-        hidden_.push_back(path);
+        hidden_.insert(path);
+    }
+
+    // It, or what it is in. There may be tens of thousands of them.
+    [[nodiscard]] bool is_hidden(std::string_view path) const {
+        while (!path.empty() && !hidden_.contains(path)) {
+            path = path.substr(0, path.rfind('/'));
+        }
+        return !path.empty();
     }
 
     void hide_secrets() {
@@ -236,8 +245,7 @@ class ImagePlanner {
     void cover_with_text(const std::string& path, std::string text) {
         struct stat status{};
         if (::lstat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) &&
-            std::ranges::find(shown_, "/etc") != shown_.end() &&
-            std::ranges::find(hidden_, path) == hidden_.end()) {
+            std::ranges::find(shown_, "/etc") != shown_.end() && !hidden_.contains(path)) {
             add(MountKind::text_file, path, std::move(text));
         }
     }
@@ -285,8 +293,8 @@ class ImagePlanner {
 
     const PlanOptions& options_;
     std::vector<std::string> mount_points_;
-    std::vector<std::string> shown_;   // directories bound from the image
-    std::vector<std::string> hidden_;  // what is covered in them
+    std::vector<std::string> shown_;             // directories bound from the image
+    std::set<std::string, std::less<>> hidden_;  // what is covered in them
     std::vector<Mount> image_;
 };
 

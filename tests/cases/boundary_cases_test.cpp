@@ -148,6 +148,28 @@ TEST_P(BoundaryCases, C62_TwentyThousandNeighboursDoNotBreakAStart) {
     }
 }
 
+TEST_P(BoundaryCases, C62_TwentyThousandProtectedFilesAreHiddenAndTheCommandRuns) {
+    ARS_NEEDS_ROOT();
+    if (GetParam().io == "io_uring") {
+        GTEST_SKIP() << "what is hidden has nothing to do with the backend";
+    }
+    const TempDir crowd("/var/lib");
+    std::string config =
+        "models:\n  default: \"main:x\"\n  providers:\n    main: {type: openai, base_url: "
+        "\"http://127.0.0.1:9/v1\"}\nusers: [{uid: a, role: user}]\napi_keys:\n";
+    for (int i = 0; i < 20000; ++i) {
+        const std::string name = "keys/" + std::to_string(i);
+        crowd.write(name, "a-secret-of-this-test-" + std::to_string(i));
+        config += "  - {name: n" + std::to_string(i) + ", uid: a, key_file: " + crowd.path() + "/" +
+                  name + "}\n";
+    }
+    options_.flags = {"--config", crowd.write("appliance.yaml", config)};
+    const json::object done =
+        run("echo hi; cd " + crowd.path() + "/keys; cat 0 77 19999 2>/dev/null | grep -c secret");
+    EXPECT_EQ(text(done, "stdout"), "hi\n0\n") << json::serialize(done);
+    EXPECT_EQ(text(run("echo again"), "stdout"), "again\n");
+}
+
 TEST_P(BoundaryCases, C63_GitWorksWithAWorktreeElsewhereInTheWorkspace) {
     ARS_NEEDS("git");
     const json::object done =

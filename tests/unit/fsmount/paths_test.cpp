@@ -288,8 +288,7 @@ TEST_P(PathsTest, C54SwappingADirectoryForALinkNeverLeaksAByte) {
     });
     int inside = 0;
     int escapes = 0;
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);  // a busy machine
-    for (int i = 0; i < 100'000 && std::chrono::steady_clock::now() < end; ++i) {
+    for (int i = 0; i < 100'000; ++i) {
         const std::string got = read("a/dir/passwd");
         if (got == "inside") {
             ++inside;

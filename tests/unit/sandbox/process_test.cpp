@@ -386,6 +386,34 @@ INSTANTIATE_TEST_SUITE_P(
 
 class IdleScope : public ::testing::Test {};
 
+// Whoever started it went away for many times the idle time: 150 seconds of two minutes elsewhere.
+TEST_F(IdleScope, C24_CommandNobodyAskedForIsReachedByIdAndReadOnFromItsOffset) {
+    SandboxOptions options;
+    options.idle_release = 100ms;
+    Bench bench(IoBackend::automatic, options);
+    ARS_NEEDS_SCOPES(bench);
+    std::string id;
+    {
+        const auto process =
+            *bench.run(bench.scope()->start(shell("echo one; until [ -e f ]; do sleep 0.1; done; "
+                                                  "echo two; sleep 600")));
+        id = process->id();
+    }
+    bench.run_void(base::sleep_until(base::Deadline::after(1500ms)));
+    ASSERT_EQ(bench.sandbox().size(), 1U);
+    const auto found = bench.scope()->find(id);
+    ASSERT_TRUE(found);
+    EXPECT_TRUE(found->running());
+    EXPECT_EQ(found->read(0, 100).bytes, "one\n");
+    std::ofstream(bench.workspace() + "/f") << "on";
+    for (int i = 0; i < 500 && found->read(4, 100).bytes.empty(); ++i) {
+        bench.run_void(base::sleep_until(base::Deadline::after(20ms)));
+    }
+    EXPECT_EQ(found->read(4, 100).bytes, "two\n");
+    EXPECT_TRUE(found->running());
+    bench.run_void(found->kill());
+}
+
 TEST_F(IdleScope, C23_IsKeptWhileACommandGoesOnButNotForALeftover) {
     SandboxOptions options;
     options.idle_release = 200ms;
