@@ -111,8 +111,9 @@ std::string failure_hint(const Outcome& outcome, const ScopeFacts& facts) {
     const std::string& said = outcome.err.empty() ? outcome.out : outcome.err;
     const bool unstarted = outcome.status == OutcomeStatus::setup_failed;
     if (ran_out_of_processes(unstarted ? outcome.detail : said)) {
-        add("the sandbox's limit of " + std::to_string(facts.processes) +
-            " processes is probably reached: end background processes, or raise "
+        add("the sandbox's process limit of " + std::to_string(facts.processes) + " is " +
+            (unstarted ? "" : "probably ") +
+            "reached: end background processes, or raise "
             "sandbox.policies." +
             facts.policy + ".processes");
     }

@@ -24,7 +24,7 @@ TEST(FailureHint, ProcessLimitIsNamedWithItsKey) {
           "runtime: failed to create new OS thread (have 5 already; errno=11)",
           "java.lang.OutOfMemoryError: unable to create native thread"}) {
         const std::string hint = hint_for(said);
-        EXPECT_NE(hint.find("limit of 512 processes"), std::string::npos) << said;
+        EXPECT_NE(hint.find("process limit of 512 is probably"), std::string::npos) << said;
         EXPECT_NE(hint.find("sandbox.policies.web.processes"), std::string::npos) << said;
         EXPECT_EQ(hint_for(said, Tier::namespaces, 0), "") << "it did not fail";
     }
@@ -87,7 +87,7 @@ TEST_P(Hints, CommandThatCouldNotForkNamesTheLimit) {
     // Bash would try again for 15 seconds.
     const Outcome outcome =
         bench.sh("dash -c 'i=0; while [ $i -lt 60 ]; do sleep 20 & i=$((i+1)); done'");
-    EXPECT_NE(outcome.detail.find("limit of 24 processes"), std::string::npos)
+    EXPECT_NE(outcome.detail.find("process limit of 24 is"), std::string::npos)
         << to_string(outcome.status) << " " << outcome.detail << " " << outcome.err;
     EXPECT_NE(outcome.detail.find("sandbox.policies.tight.processes"), std::string::npos);
 }

@@ -99,7 +99,8 @@ constexpr const char* kDenied =
     "kexec_file_load bpf userfaultfd open_tree move_mount fsopen fsconfig fsmount "
     "fspick pidfd_getfd process_madvise mount_setattr quotactl_fd lsm_set_self_attr "
     "open_tree_attr ";
-constexpr const char* kAbsent = "io_uring_setup io_uring_enter io_uring_register clone3 457 458 ";
+constexpr const char* kAbsent =
+    "io_uring_setup io_uring_enter io_uring_register clone3 memfd_secret 457 458 ";
 // Family, namespace flags, terminal request, process or listener decide.
 constexpr const char* kDepends =
     "ioctl socket socketpair setsockopt clone setpriority sched_setparam sched_setscheduler "
