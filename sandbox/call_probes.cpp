@@ -99,7 +99,7 @@ Probe probe_cgroup() {
         "container's own or a systemd unit with Delegate=yes";
     const auto directory = CgroupTree::find();
     if (!directory) {
-        return failing("cgroup", directory.error().sys_errno, directory.error().message, kRemedy);
+        return {"cgroup", false, directory.error().sys_errno, directory.error().message, kRemedy};
     }
     return {"cgroup", true, 0, "ars serve bounds memory in " + *directory, {}};
 }
