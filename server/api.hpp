@@ -33,6 +33,7 @@ struct Api {
 void add_agent_routes(Router& router);
 void add_run_routes(Router& router);
 void add_thread_routes(Router& router);
+void add_checkpoint_routes(Router& router);
 void add_system_routes(Router& router);
 // All of the above.
 void add_routes(Router& router);

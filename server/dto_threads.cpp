@@ -165,9 +165,17 @@ json::object thread_to_json(const store::ReadTxn& txn, const store::ThreadRecord
 }
 
 json::array history_to_json(
-    const store::ReadTxn& txn, const store::ThreadRecord& thread, std::size_t limit
+    const store::ReadTxn& txn,
+    const store::ThreadRecord& thread,
+    std::size_t limit,
+    const store::CheckpointRecord* at
 ) {
     std::vector<store::MessageRecord> messages = txn.messages(thread.no);
+    if (at != nullptr) {
+        std::erase_if(messages, [at](const store::MessageRecord& message) {
+            return !store::belongs_to(message, *at);
+        });
+    }
     // A queued message is stored before the answer to the one ahead of it, and is shown after that
     // answer.
     std::ranges::sort(messages, {}, [](const store::MessageRecord& message) {

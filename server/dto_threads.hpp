@@ -21,9 +21,12 @@ namespace ars::server {
 );
 
 // User and assistant messages in order, run by run; an assistant's tool calls carry their results.
-// The newest `limit` of them.
+// The newest `limit` of them; with `at` only what had been said by then.
 [[nodiscard]] boost::json::array history_to_json(
-    const store::ReadTxn& txn, const store::ThreadRecord& thread, std::size_t limit
+    const store::ReadTxn& txn,
+    const store::ThreadRecord& thread,
+    std::size_t limit,
+    const store::CheckpointRecord* at = nullptr
 );
 
 }  // namespace ars::server

@@ -2,9 +2,8 @@
 #include "server/api.hpp"
 #include "server/dto_threads.hpp"
 #include "server/http_error.hpp"
+#include "server/query_number.hpp"
 #include "server/router.hpp"
-
-#include <charconv>
 
 namespace ars::server {
 
@@ -14,26 +13,6 @@ constexpr std::size_t kListLimit = 500;
 constexpr std::size_t kListDefault = 100;
 constexpr std::size_t kOffsetLimit = 1'000'000;
 constexpr std::size_t kHistoryLimit = 10'000;
-
-// A whole number of the query within 0..most, or a refusal that names it.
-std::expected<std::size_t, HttpResponse> number_of(
-    const HttpRequest& request, std::string_view name, std::size_t otherwise, std::size_t most
-) {
-    const auto text = request.query(name);
-    if (!text) {
-        return otherwise;
-    }
-    std::size_t value = 0;
-    const auto [end, ec] = std::from_chars(text->data(), text->data() + text->size(), value);
-    if (ec != std::errc() || end != text->data() + text->size() || value > most) {
-        return std::unexpected(faults_response(
-            {{"/" + std::string(name),
-              "must be a whole number between 0 and " + std::to_string(most),
-              ""}}
-        ));
-    }
-    return value;
-}
 
 base::Task<HttpResponse> create_thread(Api& api, const HttpRequest& request) {
     auto wanted = read_new_thread(request);

@@ -9,6 +9,7 @@
 #include "base/task_group.hpp"
 #include "runtime/agents/agent_table.hpp"
 #include "runtime/models/model_registry.hpp"
+#include "runtime/runs/thread_fork.hpp"
 #include "runtime/store/store.hpp"
 #include "runtime/tools/child_runs.hpp"
 #include "sandbox/scope.hpp"
@@ -73,6 +74,7 @@ class RunManager {
         const agents::User& user, std::string run_id
     ) = 0;
     virtual base::Task<base::Result<store::ThreadRecord>> create_thread(NewThread request) = 0;
+    virtual base::Task<base::Result<store::ThreadRecord>> fork_thread(ForkThread request) = 0;
 
     // Another user's run or thread looks missing.
     [[nodiscard]] virtual base::Result<store::RunRecord> find_run(

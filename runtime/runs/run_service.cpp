@@ -133,6 +133,18 @@ base::Task<base::Result<store::ThreadRecord>> RunService::create_thread(NewThrea
     co_return co_await parts_.store.write<store::ThreadRecord>(std::move(change));
 }
 
+base::Task<base::Result<store::ThreadRecord>> RunService::fork_thread(ForkThread request) {
+    auto origin = find_thread(request.user, request.thread_id);
+    if (!origin) {
+        co_return std::unexpected(origin.error());
+    }
+    std::function<base::Result<store::ThreadRecord>(store::WriteTxn&)> change =
+        [origin = std::move(*origin), request = std::move(request)](store::WriteTxn& txn) {
+            return write_fork(txn, origin, request);
+        };
+    co_return co_await parts_.store.write<store::ThreadRecord>(std::move(change));
+}
+
 base::Result<store::RunRecord> RunService::find_run(
     const agents::User& user, const std::string& run_id
 ) const {

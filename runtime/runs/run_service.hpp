@@ -25,6 +25,7 @@ class RunService final : public RunManager {
     base::Task<base::Result<store::RunRecord>> cancel(const agents::User& user, std::string run_id)
         override;
     base::Task<base::Result<store::ThreadRecord>> create_thread(NewThread request) override;
+    base::Task<base::Result<store::ThreadRecord>> fork_thread(ForkThread request) override;
     [[nodiscard]] base::Result<store::RunRecord> find_run(
         const agents::User& user, const std::string& run_id
     ) const override;

@@ -202,6 +202,22 @@ std::optional<CheckpointRecord> ReadTxn::latest_checkpoint(ThreadNo thread) cons
     return std::move(newest.front());
 }
 
+std::optional<CheckpointRecord> ReadTxn::checkpoint_by_id(ThreadNo thread, const std::string& id)
+    const {
+    constexpr std::size_t kPage = 64;
+    Seq before = 0;
+    for (auto page = checkpoints(thread, before, kPage); !page.empty();
+         page = checkpoints(thread, before, kPage)) {
+        for (CheckpointRecord& one : page) {
+            if (one.id == id) {
+                return std::move(one);
+            }
+        }
+        before = page.back().seq;
+    }
+    return std::nullopt;
+}
+
 std::vector<CheckpointRecord> ReadTxn::checkpoints(ThreadNo thread, Seq before, std::size_t limit)
     const {
     std::vector<CheckpointRecord> out;

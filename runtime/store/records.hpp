@@ -177,6 +177,12 @@ struct CheckpointRecord {
     std::int64_t created_ms = 0;
 };
 
+// A message that waits in the queue is stored before the answers to those ahead of it, and is none
+// of theirs.
+[[nodiscard]] inline bool belongs_to(const MessageRecord& message, const CheckpointRecord& at) {
+    return message.seq <= at.message_head && message.run <= at.run;
+}
+
 // Event ids are "<ms>-<n>", strictly rising in a run, also across restarts and clock jumps.
 struct EventId {
     std::uint64_t ms = 0;

@@ -61,6 +61,10 @@ class ReadTxn {
     [[nodiscard]] std::optional<CallRecord> call(RunNo run, std::uint32_t step, std::uint32_t index)
         const;
     [[nodiscard]] std::optional<CheckpointRecord> latest_checkpoint(ThreadNo thread) const;
+    // Reads from the newest back to it.
+    [[nodiscard]] std::optional<CheckpointRecord> checkpoint_by_id(
+        ThreadNo thread, const std::string& id
+    ) const;
     // Newest first, those with seq < `before`; 0 = from the newest.
     [[nodiscard]] std::vector<CheckpointRecord> checkpoints(
         ThreadNo thread, Seq before, std::size_t limit

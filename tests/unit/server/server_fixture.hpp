@@ -70,6 +70,17 @@ class FakeRunManager final : public runs::RunManager {
         }
         co_return run;
     }
+    base::Task<base::Result<store::ThreadRecord>> fork_thread(runs::ForkThread request) override {
+        auto origin = find_thread(request.user, request.thread_id);
+        if (!origin) {
+            co_return std::unexpected(origin.error());
+        }
+        std::function<base::Result<store::ThreadRecord>(store::WriteTxn&)> change =
+            [origin = *origin, request](store::WriteTxn& txn) {
+                return runs::write_fork(txn, origin, request);
+            };
+        co_return co_await store_.write<store::ThreadRecord>(std::move(change));
+    }
     base::Task<base::Result<store::ThreadRecord>> create_thread(runs::NewThread request) override {
         std::function<base::Result<store::ThreadRecord>(store::WriteTxn&)> change =
             [request](store::WriteTxn& txn) -> base::Result<store::ThreadRecord> {

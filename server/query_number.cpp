@@ -1,0 +1,29 @@
+#include "server/query_number.hpp"
+
+#include "server/http_error.hpp"
+
+#include <charconv>
+#include <string>
+
+namespace ars::server {
+
+std::expected<std::size_t, HttpResponse> number_of(
+    const HttpRequest& request, std::string_view name, std::size_t otherwise, std::size_t most
+) {
+    const auto text = request.query(name);
+    if (!text) {
+        return otherwise;
+    }
+    std::size_t value = 0;
+    const auto [end, ec] = std::from_chars(text->data(), text->data() + text->size(), value);
+    if (ec != std::errc() || end != text->data() + text->size() || value > most) {
+        return std::unexpected(faults_response(
+            {{"/" + std::string(name),
+              "must be a whole number between 0 and " + std::to_string(most),
+              ""}}
+        ));
+    }
+    return value;
+}
+
+}  // namespace ars::server

@@ -1,0 +1,17 @@
+// Whole numbers in the query of a request.
+#pragma once
+
+#include "server/http_message.hpp"
+
+#include <cstddef>
+#include <expected>
+#include <string_view>
+
+namespace ars::server {
+
+// The number `name`, `otherwise` when it is not there; outside 0..`most` a refusal that names it.
+[[nodiscard]] std::expected<std::size_t, HttpResponse> number_of(
+    const HttpRequest& request, std::string_view name, std::size_t otherwise, std::size_t most
+);
+
+}  // namespace ars::server
