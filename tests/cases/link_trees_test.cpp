@@ -61,7 +61,7 @@ class LinkTrees : public FileToolCases {
         return out + one_of({"", "", "/a", "/../b", "/", "/.", "/../../skills/a"});
     }
     std::string random_path() {
-        std::string out = "/home/gem/user-data/tree";
+        std::string out = workspace().guest("tree");
         for (std::size_t parts = random_() % 3 + 1; parts > 0; --parts) {
             out += "/" + name();
         }
@@ -80,7 +80,7 @@ class LinkTrees : public FileToolCases {
             script += " " + path;
         }
         script +=
-            "; do if c=$(cat -- \"$p\" 2>/tmp/err); then echo \"=$c\"; else e=$(</tmp/err); "
+            "; do if c=$(cat -- \"$p\" 2>$TMPDIR/err); then echo \"=$c\"; else e=$(<$TMPDIR/err); "
             "echo \"!${e##*: }\"; fi; realpath -m -- \"$p\" 2>/dev/null || echo none; done";
         const json::object outcome = run(script);
         std::istringstream lines(text(outcome, "stdout"));
