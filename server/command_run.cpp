@@ -3,18 +3,22 @@
 #include "base/clock.hpp"
 #include "base/digest.hpp"
 #include "base/units.hpp"
+#include "runtime/runs/interrupts.hpp"
 #include "runtime/runs/run_view.hpp"
 #include "sandbox/privileges.hpp"
 #include "server/app.hpp"
 #include "server/changed_files.hpp"
 #include "server/directories.hpp"
 #include "server/options.hpp"
+#include "server/run_dialog.hpp"
 #include "server/run_follower.hpp"
 #include "server/tier_choice.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/signal_set.hpp>
+#include <boost/json/serialize.hpp>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 
@@ -22,6 +26,8 @@
 #include <unistd.h>
 
 namespace ars::server {
+
+namespace json = boost::json;
 
 namespace {
 
@@ -51,13 +57,42 @@ struct Session {
     agents::User user;
     std::string log_path;
     std::int64_t started_ms = 0;
+    std::optional<RunDialog> dialog;  // when a person is there to be asked
     int exit_code = 1;
 };
+
+json::array pending_of(const Session& session, const store::RunRecord& run) {
+    return session.app.runs().store().read([&](const store::ReadTxn& txn) {
+        return runs::interrupts_to_json(txn, run);
+    });
+}
+
+// A run that nobody is there to answer: what it wanted to know, and how to get by without that.
+void print_waiting(const Session& session, const store::RunRecord& run) {
+    std::fprintf(stderr, "ars run: the run waits for a person who is not here:\n");
+    for (const json::value& item : pending_of(session, run)) {
+        const json::object& interrupt = item.as_object();
+        const char* what = interrupt.contains("questions") ? "questions" : "arguments";
+        std::fprintf(
+            stderr,
+            "  %s %s\n",
+            interrupt.at("tool_name").as_string().c_str(),
+            json::serialize(interrupt.at(what)).c_str()
+        );
+    }
+    std::fprintf(
+        stderr,
+        "Run it on a terminal to answer, or give the agent `tool_approval_mode: always_trust` and "
+        "leave ask_user_question out of its `tools`.\n"
+    );
+}
 
 void print_end(const Session& session, const runs::RunOutcome& outcome) {
     const store::RunRecord& run = outcome.run;
     std::printf("\n");
-    if (!outcome.output.empty()) {
+    if (run.status == store::RunStatus::interrupted) {
+        print_waiting(session, run);
+    } else if (!outcome.output.empty()) {
         std::printf("Answer:\n%s\n\n", outcome.output.c_str());
     } else {
         std::printf("%s: %s\n\n", store::to_string(run.status), run.error_message.c_str());
@@ -79,7 +114,7 @@ void print_end(const Session& session, const runs::RunOutcome& outcome) {
     std::printf(
         "%s in %s, %u model calls, %llu tokens in, %llu out\n",
         store::to_string(run.status),
-        base::format_duration(base::milliseconds(run.finished_ms - run.created_ms)).c_str(),
+        base::format_duration(base::milliseconds(base::now_ms() - session.started_ms)).c_str(),
         run.steps,
         static_cast<unsigned long long>(run.usage.input),
         static_cast<unsigned long long>(run.usage.output)
@@ -92,6 +127,9 @@ base::Task<void> cancel_on_signal(Session* session, std::string run_id) {
     std::fprintf(stderr, "ars run: cancelling (once more to stop at once)\n");
     signals.clear();
     (void)co_await session->app.runs().cancel(session->user, std::move(run_id));
+    if (session->dialog) {
+        session->dialog->stop();
+    }
 }
 
 base::Task<base::Result<runs::Submitted>> submit(Session* session) {
@@ -117,6 +155,29 @@ base::Task<base::Result<runs::Submitted>> submit(Session* session) {
     co_return co_await runs.submit(std::move(request));
 }
 
+// Asks the person what the run waits for: the run that goes on, or nothing when nobody answers.
+base::Task<std::optional<store::RunRecord>> resumed(Session* session, store::RunRecord run) {
+    json::array pending = pending_of(*session, run);
+    if (!session->dialog || pending.empty()) {
+        co_return std::nullopt;
+    }
+    std::optional<json::object> answers = co_await session->dialog->ask(std::move(pending));
+    if (!answers) {
+        co_return std::nullopt;
+    }
+    runs::ResumeRun request;
+    request.user = session->user;
+    request.run_id = run.id;
+    request.agent_slug = run.agent_slug;
+    request.resume = std::move(*answers);
+    const auto next = co_await session->app.runs().resume(std::move(request));
+    if (!next) {
+        std::fprintf(stderr, "ars run: %s\n", next.error().message.c_str());
+        co_return std::nullopt;
+    }
+    co_return next->run;
+}
+
 base::Task<void> serve_one(Session* session) {
     const base::Result<runs::Submitted> submitted = co_await submit(session);
     if (!submitted) {
@@ -140,10 +201,18 @@ base::Task<void> serve_one(Session* session) {
         json ? stdout : nullptr,
         &log_file
     );
-    co_await follower.follow(submitted->run);
-    const auto outcome = session->app.runs().outcome(session->user, submitted->run.id);
+    std::string run_id = submitted->run.id;
+    for (std::optional<store::RunRecord> run = submitted->run; run;) {
+        run_id = run->id;
+        co_await follower.follow(*run);
+        const auto ended = session->app.runs().find_run(session->user, run_id);
+        run = ended ? co_await resumed(session, *ended) : std::nullopt;
+    }
+    const auto outcome = session->app.runs().outcome(session->user, run_id);
     if (outcome && outcome->run.status == store::RunStatus::completed) {
         session->exit_code = 0;
+    } else if (outcome && outcome->run.status == store::RunStatus::interrupted) {
+        session->exit_code = kExitInterrupted;
     }
     if (outcome && !json) {
         print_end(*session, *outcome);
@@ -205,7 +274,11 @@ int command_run(const RunOptions& options) {
         (*app)->config().local_user(),
         data_dir + "/events.jsonl",
         base::now_ms(),
+        std::nullopt,
     };
+    if (!options.json && ::isatty(STDIN_FILENO) == 1) {
+        session.dialog.emplace(STDIN_FILENO, stdout);
+    }
     base::asio::co_spawn((*app)->io(), serve_one(&session), [](std::exception_ptr) {});
     (*app)->io().run();
     return session.exit_code;

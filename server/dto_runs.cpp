@@ -5,6 +5,8 @@
 #include "base/fields.hpp"
 #include "base/text.hpp"
 #include "runtime/agents/slug.hpp"
+#include "runtime/runs/interrupts.hpp"
+#include "runtime/runs/lineage.hpp"
 #include "server/json_body.hpp"
 
 #include <boost/json/serialize.hpp>
@@ -16,14 +18,9 @@ namespace json = boost::json;
 namespace {
 
 constexpr std::int64_t kRequestIdBytes = 200;
-constexpr std::int64_t kThreadIdBytes = 200;  // LMDB keys end at 511 bytes
 constexpr std::int64_t kModelSpecBytes = 512;
 constexpr std::int64_t kTimeoutMs = 24 * 3600 * 1000;
 constexpr std::int64_t kSteps = 10'000;
-
-struct RunMeta {
-    std::optional<std::string> request_id;
-};
 
 struct RunBody {
     std::string query;
@@ -58,12 +55,6 @@ constexpr base::Rule kRequestIdRule{
     .check = check_id,
     .doc = "Makes the request safe to repeat: the same id and body give the same run."
 };
-
-const base::Fields<RunMeta>& run_meta_fields() {
-    static const auto fields =
-        base::Fields<RunMeta>{}.text("request_id", &RunMeta::request_id, kRequestIdRule);
-    return fields;
-}
 
 const base::Fields<RunBody>& run_body_fields() {
     static const auto fields =
@@ -120,41 +111,6 @@ const base::Fields<RunBody>& run_body_fields() {
     return fields;
 }
 
-// The one request id of header, body and meta, or a refusal when they differ.
-std::expected<std::string, HttpResponse> request_id_of(
-    const HttpRequest& request, const RunBody& body
-) {
-    std::vector<std::pair<std::string, std::string>> given;
-    if (const auto header = request.header("idempotency-key")) {
-        std::string wrong = header->empty() ? "must not be empty" : check_id(*header);
-        if (header->size() > static_cast<std::size_t>(kRequestIdBytes)) {
-            wrong = "must be at most " + std::to_string(kRequestIdBytes) + " bytes long";
-        } else if (!base::is_utf8(*header)) {
-            wrong = "must be UTF-8";
-        }
-        if (!wrong.empty()) {
-            return std::unexpected(faults_response({{"/Idempotency-Key", wrong, ""}}));
-        }
-        given.emplace_back("the header Idempotency-Key", *header);
-    }
-    if (body.request_id) {
-        given.emplace_back("request_id", *body.request_id);
-    }
-    if (body.meta && body.meta->request_id) {
-        given.emplace_back("meta.request_id", *body.meta->request_id);
-    }
-    for (const auto& [place, id] : given) {
-        if (id != given.front().second) {
-            return std::unexpected(error_response(
-                422,
-                "request_id_mismatch",
-                given.front().first + " and " + place + " differ: send one of them, or the same id"
-            ));
-        }
-    }
-    return given.empty() ? std::string() : given.front().second;
-}
-
 // Of what the run will do, not of how the request was spelled.
 std::string digest_of(const agents::User& user, const RunBody& body) {
     json::object canonical = run_body_fields().encode(body);
@@ -193,6 +149,50 @@ json::value run_id_of(const store::ReadTxn& txn, store::RunNo no) {
 
 }  // namespace
 
+const base::Rule& request_id_rule() { return kRequestIdRule; }
+
+const base::Fields<RunMeta>& run_meta_fields() {
+    static const auto fields =
+        base::Fields<RunMeta>{}.text("request_id", &RunMeta::request_id, kRequestIdRule);
+    return fields;
+}
+
+std::expected<std::string, HttpResponse> request_id_of(
+    const HttpRequest& request,
+    const std::optional<std::string>& in_body,
+    const std::optional<RunMeta>& meta
+) {
+    std::vector<std::pair<std::string, std::string>> given;
+    if (const auto header = request.header("idempotency-key")) {
+        std::string wrong = header->empty() ? "must not be empty" : check_id(*header);
+        if (header->size() > static_cast<std::size_t>(kRequestIdBytes)) {
+            wrong = "must be at most " + std::to_string(kRequestIdBytes) + " bytes long";
+        } else if (!base::is_utf8(*header)) {
+            wrong = "must be UTF-8";
+        }
+        if (!wrong.empty()) {
+            return std::unexpected(faults_response({{"/Idempotency-Key", wrong, ""}}));
+        }
+        given.emplace_back("the header Idempotency-Key", *header);
+    }
+    if (in_body) {
+        given.emplace_back("request_id", *in_body);
+    }
+    if (meta && meta->request_id) {
+        given.emplace_back("meta.request_id", *meta->request_id);
+    }
+    for (const auto& [place, id] : given) {
+        if (id != given.front().second) {
+            return std::unexpected(error_response(
+                422,
+                "request_id_mismatch",
+                given.front().first + " and " + place + " differ: send one of them, or the same id"
+            ));
+        }
+    }
+    return given.empty() ? std::string() : given.front().second;
+}
+
 json::value time_to_json(std::int64_t ms) {
     return ms == 0 ? json::value() : json::value(base::iso8601(ms));
 }
@@ -202,7 +202,7 @@ std::expected<RunRequest, HttpResponse> read_run_request(const HttpRequest& requ
     if (!body) {
         return std::unexpected(std::move(body.error()));
     }
-    auto request_id = request_id_of(request, *body);
+    auto request_id = request_id_of(request, body->request_id, body->meta);
     if (!request_id) {
         return std::unexpected(std::move(request_id.error()));
     }
@@ -262,7 +262,9 @@ json::object run_to_json(const store::ReadTxn& txn, const store::RunRecord& run)
         {"attempt", run.attempt},
         {"created_at", time_to_json(run.created_ms)},
         {"started_at", time_to_json(run.started_ms)},
-        {"finished_at", time_to_json(run.finished_ms)}
+        {"finished_at", time_to_json(run.finished_ms)},
+        {"interrupts", runs::interrupts_to_json(txn, run)},
+        {"resumed_by_run_id", run_id_of(txn, runs::resumed_by(txn, run))}
     };
     return out;
 }

@@ -2,6 +2,7 @@
 
 #include "base/fields.hpp"
 #include "runtime/agents/slug.hpp"
+#include "runtime/runs/interrupts.hpp"
 #include "server/dto_runs.hpp"
 #include "server/json_body.hpp"
 
@@ -64,6 +65,11 @@ json::value parsed_or_text(const std::string& text) {
     json::error_code ec;
     json::value value = json::parse(text, ec);
     return ec ? json::value(text) : value;
+}
+
+json::value parent_id(const store::ReadTxn& txn, const store::ThreadRecord& thread) {
+    const auto parent = thread.parent != 0 ? txn.thread(thread.parent) : std::nullopt;
+    return parent ? json::value(parent->id) : json::value();
 }
 
 using Results = std::map<std::string, const store::MessageRecord*, std::less<>>;
@@ -140,12 +146,6 @@ json::object thread_to_json(const store::ReadTxn& txn, const store::ThreadRecord
     if (thread.workdir_path.starts_with(kProjects)) {
         project = std::string_view(thread.workdir_path).substr(kProjects.size());
     }
-    json::value parent;
-    if (thread.parent != 0) {
-        if (const auto record = txn.thread(thread.parent)) {
-            parent = record->id;
-        }
-    }
     return {
         {"id", thread.id},
         {"uid", thread.uid},
@@ -154,7 +154,7 @@ json::object thread_to_json(const store::ReadTxn& txn, const store::ThreadRecord
         {"is_pinned", false},
         {"project_id", std::move(project)},
         {"workdir_path", thread.workdir_path},
-        {"parent_thread_id", std::move(parent)},
+        {"parent_thread_id", parent_id(txn, thread)},
         {"status", store::to_string(thread.status)},
         {"created_at", time_to_json(thread.created_ms)},
         {"updated_at", time_to_json(thread.updated_ms)},
@@ -202,6 +202,20 @@ json::array history_to_json(
         out.push_back(message_to_json(*message, run ? &*run : nullptr, results));
     }
     return out;
+}
+
+json::object state_to_json(const store::ReadTxn& txn, const store::ThreadRecord& thread) {
+    const auto checkpoint = txn.latest_checkpoint(thread.no);
+    const bool stored = checkpoint && !checkpoint->state.empty();
+    const auto latest = txn.latest_run_of_thread(thread.no);
+    const auto run = latest ? txn.run(*latest) : std::nullopt;
+    return {
+        {"thread_id", thread.id},
+        {"parent_thread_id", parent_id(txn, thread)},
+        {"thread_status", thread_status(txn, thread)},
+        {"agent_state", stored ? parsed_or_text(checkpoint->state) : json::value(json::object())},
+        {"interrupts", run ? runs::interrupts_to_json(txn, *run) : json::array()},
+    };
 }
 
 }  // namespace ars::server

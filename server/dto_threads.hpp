@@ -29,4 +29,10 @@ namespace ars::server {
     const store::CheckpointRecord* at = nullptr
 );
 
+// What stands on its table: agent_state (todos, artifacts, subagent_runs), and the interrupts that
+// wait for a person.
+[[nodiscard]] boost::json::object state_to_json(
+    const store::ReadTxn& txn, const store::ThreadRecord& thread
+);
+
 }  // namespace ars::server

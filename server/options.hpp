@@ -91,6 +91,7 @@ struct ParsedOptions {
 
 // One function per command, each in its command_<name>.cpp. They return the process's exit code.
 inline constexpr int kExitUsage = 2;
+inline constexpr int kExitInterrupted = 3;  // of `run`: it waits for a person
 int command_serve(const ServeOptions& options);
 int command_run(const RunOptions& options);
 int command_exec(const ExecOptions& options);

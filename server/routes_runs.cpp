@@ -1,5 +1,6 @@
-// /api/agent/runs: start a run, look at it, follow it, read its result, cancel it.
+// /api/agent/runs: start or resume a run, look at it, follow it, read its result, cancel it.
 #include "server/api.hpp"
+#include "server/dto_resume.hpp"
 #include "server/dto_runs.hpp"
 #include "server/http_error.hpp"
 #include "server/router.hpp"
@@ -15,7 +16,28 @@ HttpResponse shown_run(const Api& api, const store::RunRecord& run) {
     });
 }
 
+base::Task<HttpResponse> resume_run(Api& api, const HttpRequest& request) {
+    auto wanted = read_resume_request(request);
+    if (!wanted) {
+        co_return std::move(wanted.error());
+    }
+    const auto resumed = co_await api.runs.resume(std::move(wanted->resume));
+    if (!resumed) {
+        co_return error_response(resumed.error());
+    }
+    boost::json::object body = submitted_to_json(*resumed, QueuePolicy::enqueue);
+    if (!wanted->not_applied.empty()) {
+        body["not_applied"] = std::move(wanted->not_applied);
+    }
+    HttpResponse response = json_response(body, 202);
+    response.headers.emplace_back("Location", "/api/agent/runs/" + resumed->run.id);
+    co_return response;
+}
+
 base::Task<HttpResponse> start_run(Api& api, const HttpRequest& request) {
+    if (is_resume(request)) {
+        co_return co_await resume_run(api, request);
+    }
     auto wanted = read_run_request(request);
     if (!wanted) {
         co_return std::move(wanted.error());

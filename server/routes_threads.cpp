@@ -68,6 +68,16 @@ HttpResponse get_history(Api& api, const HttpRequest& request) {
     });
 }
 
+HttpResponse get_state(Api& api, const HttpRequest& request) {
+    const auto thread = api.runs.find_thread(request.user, request.params[0]);
+    if (!thread) {
+        return error_response(thread.error());
+    }
+    return api.runs.store().read([&thread](const store::ReadTxn& txn) {
+        return json_response(state_to_json(txn, *thread));
+    });
+}
+
 }  // namespace
 
 void add_thread_routes(Router& router) {
@@ -75,6 +85,7 @@ void add_thread_routes(Router& router) {
     router.add(Method::get, "/api/chat/threads", list_threads);
     router.add(Method::get, "/api/chat/thread/{id}", get_thread);
     router.add(Method::get, "/api/chat/thread/{id}/history", get_history);
+    router.add(Method::get, "/api/chat/thread/{id}/state", get_state);
 }
 
 }  // namespace ars::server

@@ -130,6 +130,8 @@ void RunPrinter::event(const store::EventRecord& event) {
             kRed,
             fmt::format("✗ {}", chunk != nullptr ? text_at(*chunk, "error_message") : "failed")
         );
+    } else if (event.type == "interrupt") {
+        interrupt(view, payload);
     } else if (event.type == "end") {
         flush(view);
         const std::string_view status = text_at(payload, "status");
@@ -149,6 +151,19 @@ void RunPrinter::messages(View& view, const json::object& payload) {
             flush(view);
         }
     }
+}
+
+void RunPrinter::interrupt(View& view, const json::object& payload) {
+    const json::object* what = object_at(payload, "interrupt");
+    if (what == nullptr) {
+        return;  // a cancel: its `end` says so
+    }
+    flush(view);
+    const json::object* input = object_at(*what, "arguments");
+    const std::string summary = call_summary(
+        text_at(*what, "tool_name"), input != nullptr ? *input : json::object{}, kSummaryBytes
+    );
+    print_line(view, kBold, fmt::format("├─? {}", summary));
 }
 
 void RunPrinter::custom(View& view, const json::object& payload) {

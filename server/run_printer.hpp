@@ -35,6 +35,7 @@ class RunPrinter {
     void text(View& view, std::string_view piece);
     void flush(View& view);
     void messages(View& view, const boost::json::object& payload);
+    void interrupt(View& view, const boost::json::object& payload);
     void custom(View& view, const boost::json::object& payload);
     void tool_finished(View& view, const boost::json::object& data);
 

@@ -4,6 +4,7 @@
 #include "base/digest.hpp"
 #include "base/text.hpp"
 #include "runtime/runs/events.hpp"
+#include "runtime/runs/lineage.hpp"
 #include "runtime/runs/run_view.hpp"
 
 #include <boost/json/serialize.hpp>
@@ -104,7 +105,7 @@ base::Result<Started> write_child(store::WriteTxn& txn, Plan plan) {
     txn.put_call(call);
     store::EventRecord metadata = events::metadata(plan.run);
     txn.add_event(metadata);
-    store::EventRecord update = events::subagent_update(plan.run);
+    store::EventRecord update = events::subagent_update(plan.run, parent->no);
     txn.add_event(update);
     return Started{plan.run, "started", continuing};
 }
@@ -262,7 +263,9 @@ base::Result<store::RunRecord> ChildRunService::owned(
 ) const {
     auto run = parts_.store.read([&](const store::ReadTxn& txn) { return txn.run_by_id(run_id); });
     if (!run || run->uid != context.uid || run->type != store::RunType::subagent ||
-        run->parent != context.run_no) {
+        !parts_.store.read([&](const store::ReadTxn& txn) {
+            return in_lineage(txn, run->parent, context.run_no);
+        })) {
         return fail(
             ErrorKind::not_found,
             "unknown_subagent_run",

@@ -54,7 +54,7 @@ json::value readable(const std::string& arguments) {
 
 }  // namespace
 
-store::EventRecord metadata(const store::RunRecord& run) {
+store::EventRecord metadata(const store::RunRecord& run, std::string_view resumed_run_id) {
     json::object payload{
         {"request_id", run.request_id},
         {"agent_slug", run.agent_slug},
@@ -65,6 +65,8 @@ store::EventRecord metadata(const store::RunRecord& run) {
     };
     payload["created_by_call_id"] =
         run.parent_call_id.empty() ? json::value(nullptr) : json::value(run.parent_call_id);
+    payload["created_by_run_id"] =
+        resumed_run_id.empty() ? json::value(nullptr) : json::value(resumed_run_id);
     return make(run, "metadata", std::move(payload));
 }
 
@@ -141,9 +143,9 @@ store::EventRecord agent_state(const store::RunRecord& run, std::string_view sta
     );
 }
 
-store::EventRecord subagent_update(const store::RunRecord& child) {
+store::EventRecord subagent_update(const store::RunRecord& child, store::RunNo parent) {
     store::RunRecord parent_view;
-    parent_view.no = child.parent;
+    parent_view.no = parent;
     parent_view.request_id = child.request_id;
     parent_view.thread_id = child.thread_id;
     return custom(

@@ -13,8 +13,10 @@
 
 namespace ars::runs::events {
 
-// First event of a run.
-[[nodiscard]] store::EventRecord metadata(const store::RunRecord& run);
+// First event of a run. `resumed_run_id`: the interrupted one it goes on from.
+[[nodiscard]] store::EventRecord metadata(
+    const store::RunRecord& run, std::string_view resumed_run_id = {}
+);
 
 // A piece of the assistant's text or reasoning, gathered over limits::kDeltaFlush.
 [[nodiscard]] store::EventRecord message_delta(
@@ -38,8 +40,10 @@ namespace ars::runs::events {
     const boost::json::object& facts
 );
 [[nodiscard]] store::EventRecord agent_state(const store::RunRecord& run, std::string_view state);
-// Into the parent's stream, when a child starts and ends.
-[[nodiscard]] store::EventRecord subagent_update(const store::RunRecord& child);
+// Into the stream of its parent (or of the run that resumed it), when a child starts and ends.
+[[nodiscard]] store::EventRecord subagent_update(
+    const store::RunRecord& child, store::RunNo parent
+);
 // What was streamed of `message_id` (empty: of any message that never completed) is void.
 [[nodiscard]] store::EventRecord reset(
     const store::RunRecord& run, std::string_view message_id, std::string_view reason

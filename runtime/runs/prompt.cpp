@@ -24,14 +24,8 @@ bool is_subagent_tool(std::string_view name) {
     return name == "task" || name.starts_with("subagent_");
 }
 
-// What looks after the commands that `execute` leaves running: offered and approved with it.
+// What looks after the commands that `execute` leaves running: offered with it.
 bool goes_with_execute(std::string_view name) { return name.starts_with("execute_"); }
-
-// Tools that change things and so ask for approval in mode `default`.
-bool needs_approval(std::string_view name) {
-    return name == "execute" || goes_with_execute(name) || name == "write_file" ||
-           name == "edit_file";
-}
 
 bool offers(const LiveRun& run, std::string_view name) {
     const bool is_child = run.record.type == store::RunType::subagent;
@@ -42,7 +36,8 @@ bool offers(const LiveRun& run, std::string_view name) {
         (name == "present_artifacts" || name == "ask_user_question" || name == "install_skill")) {
         return false;
     }
-    if (run.record.approval_mode != "always_trust" && needs_approval(name)) {
+    if (is_child && run.record.approval_mode != kAlwaysTrust &&
+        (needs_approval(name) || goes_with_execute(name))) {
         return false;
     }
     return !run.context.tools || contains(*run.context.tools, name) ||
@@ -108,6 +103,13 @@ models::Message tool_message(const store::MessageRecord& stored, const store::To
 }
 
 }  // namespace
+
+bool needs_approval(std::string_view tool) {
+    // Input to a command is as good as a command; to read its output or to end it changes nothing
+    // that was not approved.
+    return tool == "execute" || tool == "execute_input" || tool == "write_file" ||
+           tool == "edit_file";
+}
 
 std::vector<tools::Tool*> offered_tools(const LiveRun& run, const ToolSet& all) {
     std::vector<tools::Tool*> out;

@@ -6,13 +6,19 @@
 #include "runtime/runs/run_parts.hpp"
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace ars::runs {
 
+// RunRecord::approval_mode in which nobody is asked.
+inline constexpr std::string_view kAlwaysTrust = "always_trust";
+// Tools that change things: in any other mode a person decides about each of their calls.
+[[nodiscard]] bool needs_approval(std::string_view tool);
+
 // The tools this run offers, in the order of the set: the agent's allow-list, minus what a
 // sub-agent never gets, minus the sub-agent tools when there is nobody to call, minus what would
-// need an approval nobody can give.
+// need an approval that nobody can give a sub-agent.
 [[nodiscard]] std::vector<tools::Tool*> offered_tools(const LiveRun& run, const ToolSet& all);
 
 // The history with each assistant message followed by the results of its calls, in call order: what

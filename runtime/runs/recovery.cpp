@@ -1,9 +1,13 @@
 #include "runtime/runs/recovery.hpp"
 
 #include "runtime/runs/events.hpp"
+#include "runtime/runs/lineage.hpp"
 #include "runtime/runs/run_records.hpp"
 
 #include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
 
 namespace ars::runs {
 
@@ -14,12 +18,27 @@ constexpr std::string_view kLostCall =
     "be looked into.";
 
 void end_run(store::WriteTxn& txn, store::RunRecord& run, const RunEnd& end) {
-    write_end(txn, run, end, synthetic_results(txn.messages(run.thread), run.no, kLostCall));
+    write_end(txn, run, end, kLostCall);
 }
 
 bool root_has_ended(const store::WriteTxn& txn, const store::RunRecord& run) {
-    const auto parent = run.parent == 0 ? std::nullopt : txn.run(run.parent);
-    return parent && store::is_terminal(parent->status);
+    if (run.type != store::RunType::subagent) {
+        return false;
+    }
+    const auto parent = txn.run(run.parent);
+    return parent && store::is_terminal(latest_of_lineage(txn, *parent).status);
+}
+
+// Open runs, roots before sub-agents: when a child is looked at, its root's end is known.
+std::vector<store::RunRecord> open_runs_roots_first(const store::WriteTxn& txn) {
+    std::vector<store::RunRecord> out;
+    for (const store::RunNo no : txn.open_runs()) {
+        out.push_back(txn.run(no).value());
+    }
+    std::ranges::sort(out, {}, [](const store::RunRecord& run) {
+        return std::pair(run.type == store::RunType::subagent, run.no);
+    });
+    return out;
 }
 
 }  // namespace
@@ -29,13 +48,10 @@ base::Task<base::Result<std::vector<store::RunRecord>>> take_over_open_runs(cons
     std::function<base::Result<std::vector<store::RunRecord>>(store::WriteTxn&)> change =
         [keep_children](store::WriteTxn& txn) -> base::Result<std::vector<store::RunRecord>> {
         std::vector<store::RunRecord> serve;
-        for (const store::RunNo no : txn.open_runs()) {
-            store::RunRecord run = txn.run(no).value();
+        for (store::RunRecord& run : open_runs_roots_first(txn)) {
             if (run.status == store::RunStatus::interrupted) {
                 continue;
             }
-            // Parents have lower numbers than their children, so a root's end is seen here by its
-            // children.
             if (run.status == store::RunStatus::cancel_requested ||
                 (!keep_children && root_has_ended(txn, run))) {
                 end_run(txn, run, RunEnd{store::RunStatus::cancelled, "cancelled", ""});
@@ -66,6 +82,7 @@ base::Task<base::Result<std::vector<store::RunRecord>>> take_over_open_runs(cons
             }
             serve.push_back(run);
         }
+        std::ranges::sort(serve, {}, &store::RunRecord::no);
         return serve;
     };
     co_return co_await parts.store.write<std::vector<store::RunRecord>>(std::move(change));

@@ -5,12 +5,15 @@
 #include "base/text.hpp"
 #include "runtime/runs/delta_writer.hpp"
 #include "runtime/runs/events.hpp"
+#include "runtime/runs/interrupts.hpp"
+#include "runtime/runs/lineage.hpp"
 #include "runtime/runs/prompt.hpp"
 #include "runtime/runs/tool_round.hpp"
 
 #include <boost/json/serialize.hpp>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <unordered_set>
 
 namespace ars::runs {
@@ -31,6 +34,15 @@ struct StepCommit {
     std::string state;
 };
 
+// A parent that waits through many boots is moved on by what its child commits.
+void move_parent_on(store::WriteTxn& txn, store::RunNo parent) {
+    store::RunRecord served = latest_of_lineage(txn, txn.run(parent).value());
+    if (served.idle_attempts > 0 && !store::is_terminal(served.status)) {
+        served.idle_attempts = 0;
+        txn.put_run(served);
+    }
+}
+
 base::Result<StepCommit> write_step(store::WriteTxn& txn, StepCommit step) {
     const auto stored = txn.run(step.run.no);
     if (stored && stored->status != store::RunStatus::running) {
@@ -47,7 +59,9 @@ base::Result<StepCommit> write_step(store::WriteTxn& txn, StepCommit step) {
         store::EventRecord call =
             events::tool_call(step.run, step.message.id, step.message.tool_calls[i], i);
         txn.add_event(call);
-        if (runs_tools) {
+        const bool starts =
+            std::ranges::find(step.intents, i, &store::CallRecord::index) != step.intents.end();
+        if (runs_tools && starts) {
             store::EventRecord started = events::tool_started(step.run, step.message.tool_calls[i]);
             txn.add_event(started);
         }
@@ -60,12 +74,8 @@ base::Result<StepCommit> write_step(store::WriteTxn& txn, StepCommit step) {
         store::EventRecord finished = events::tool_finished(step.run, result, {});
         txn.add_event(finished);
     }
-    if (const auto parent = step.run.parent == 0 ? std::nullopt : txn.run(step.run.parent);
-        parent && parent->idle_attempts > 0) {
-        // A parent that waits through many boots is moved on by what its child commits.
-        store::RunRecord moved = *parent;
-        moved.idle_attempts = 0;
-        txn.put_run(moved);
+    if (step.run.type == store::RunType::subagent) {
+        move_parent_on(txn, step.run.parent);
     }
     store::CheckpointRecord checkpoint;
     checkpoint.thread = step.run.thread;
@@ -76,7 +86,7 @@ base::Result<StepCommit> write_step(store::WriteTxn& txn, StepCommit step) {
     txn.add_checkpoint(checkpoint);
     if (step.message.tool_calls.empty()) {
         step.run.output_message = step.message.seq;
-        write_end(txn, step.run, RunEnd{}, {});
+        write_end(txn, step.run, RunEnd{});
     } else {
         txn.put_run(step.run);
     }
@@ -90,22 +100,9 @@ base::Task<std::optional<RunEnd>> RunLoop::serve() {
     for (;;) {
         const OpenCalls open = open_calls(run_->history);
         if (!open.indexes.empty()) {
-            ToolRound round(parts_, run_, offered_);
-            store::MessageRecord message = *open.message;
-            const base::Result<void> done = co_await round.run(std::move(message), open.indexes);
-            run_->taken_over = false;  // later calls are this process's own
-            if (!done) {
-                co_return failed(done.error().code, done.error().message);
-            }
-            run_->malformed_turns = round.any_readable() ? 0 : run_->malformed_turns + 1;
-            if (run_->malformed_turns >= base::limits::kMalformedTurnsLimit) {
-                co_return failed(
-                    "malformed_tool_calls",
-                    fmt::format(
-                        "the model's tool calls were unreadable {} turns in a row",
-                        run_->malformed_turns
-                    )
-                );
+            const std::optional<RunEnd> end = co_await tool_step(*open.message, open);
+            if (end) {
+                co_return end;
             }
             continue;
         }
@@ -131,6 +128,57 @@ base::Task<std::optional<RunEnd>> RunLoop::serve() {
             co_return end;
         }
     }
+}
+
+// Runs the open calls that need nobody; when only such are left that a person must decide about,
+// the run waits.
+base::Task<std::optional<RunEnd>> RunLoop::tool_step(store::MessageRecord message, OpenCalls open) {
+    std::vector<std::size_t> ready;
+    for (const std::size_t index : open.indexes) {
+        if (!still_waits(message.tool_calls[index], index)) {
+            ready.push_back(index);
+        }
+    }
+    if (ready.empty()) {
+        co_return interrupted_at(message.seq);
+    }
+    const bool some_wait = ready.size() < open.indexes.size();
+    ToolRound round(parts_, run_, offered_);
+    const base::Result<void> done = co_await round.run(std::move(message), ready);
+    run_->taken_over = false;  // later calls are this process's own
+    if (!done) {
+        co_return failed(done.error().code, done.error().message);
+    }
+    run_->malformed_turns = round.any_readable() || some_wait ? 0 : run_->malformed_turns + 1;
+    if (run_->malformed_turns >= base::limits::kMalformedTurnsLimit) {
+        co_return failed(
+            "malformed_tool_calls",
+            fmt::format(
+                "the model's tool calls were unreadable {} turns in a row", run_->malformed_turns
+            )
+        );
+    }
+    co_return std::nullopt;
+}
+
+// What a person approved has an intent: it was stored with the answer.
+bool RunLoop::still_waits(const store::ToolCall& call, std::size_t index) const {
+    return waits_for_person(run_->record, offered_, call) &&
+           !parts_.store.read([&](const store::ReadTxn& txn) {
+               return txn.call(
+                   run_->record.no, step_of_call_id(call.id), static_cast<std::uint32_t>(index)
+               );
+           });
+}
+
+RunEnd RunLoop::interrupted_at(store::Seq message) {
+    run_->record.output_message = message;
+    run_->record.idle_attempts = 0;
+    run_->record.served_ms += std::chrono::duration_cast<base::milliseconds>(
+                                  std::chrono::steady_clock::now() - run_->serving_since
+    )
+                                  .count();
+    return RunEnd{store::RunStatus::interrupted, "", ""};
 }
 
 base::Task<std::optional<RunEnd>> RunLoop::model_step() {
@@ -207,6 +255,9 @@ std::vector<store::CallRecord> RunLoop::intents(const store::MessageRecord& mess
         )
             .count();
     for (std::size_t i = 0; i < message.tool_calls.size(); ++i) {
+        if (waits_for_person(run_->record, offered_, message.tool_calls[i])) {
+            continue;
+        }
         store::CallRecord intent;
         intent.run = run_->record.no;
         intent.step = run_->record.steps + 1;

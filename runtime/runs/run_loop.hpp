@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/runs/live_run.hpp"
+#include "runtime/runs/prompt.hpp"
 #include "runtime/runs/run_parts.hpp"
 #include "runtime/runs/run_records.hpp"
 
@@ -16,13 +17,17 @@ class RunLoop {
     RunLoop(const RunParts& parts, const ToolSet& tools, LiveRunPtr run)
         : parts_(parts), tools_(tools), run_(std::move(run)) {}
 
-    // Serves the run until it has an end. nullopt: the end is already committed (a final answer
-    // goes to disk together with its status); else the caller commits the one returned. Throws
+    // Serves the run until it has an end or waits for a person. nullopt: the end is already
+    // committed (a final answer goes to disk together with its status); else the caller commits the
+    // one returned. Throws
     // operation_aborted when cancelled, with every tool stopped.
     base::Task<std::optional<RunEnd>> serve();
 
   private:
+    base::Task<std::optional<RunEnd>> tool_step(store::MessageRecord message, OpenCalls open);
     base::Task<std::optional<RunEnd>> model_step();
+    [[nodiscard]] RunEnd interrupted_at(store::Seq message);
+    [[nodiscard]] bool still_waits(const store::ToolCall& call, std::size_t index) const;
     base::Task<base::Result<models::ModelReply>> ask_model(
         class DeltaWriter& deltas, const models::ModelRequest& request, models::ModelClient& client
     );

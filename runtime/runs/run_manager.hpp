@@ -15,6 +15,7 @@
 #include "sandbox/scope.hpp"
 
 #include <boost/json/object.hpp>
+#include <boost/json/value.hpp>
 
 #include <cstdint>
 #include <map>
@@ -36,6 +37,16 @@ struct SubmitRun {
     std::optional<agents::ApprovalMode> approval_mode;
     std::optional<base::milliseconds> timeout;
     std::optional<std::uint32_t> max_steps;
+};
+
+// The answers to what an interrupted run waits for (contract: resume).
+struct ResumeRun {
+    agents::User user;
+    std::string run_id;  // the interrupted one
+    std::string agent_slug;
+    std::string thread_id;      // empty = whichever the run has
+    std::string request_id;     // empty = derived from the answers
+    boost::json::value resume;  // runs/resume.hpp has its shape
 };
 
 struct Submitted {
@@ -68,8 +79,11 @@ class RunManager {
     // Errors: not_found (agent, thread), conflict "run_busy" / "request_id_conflict", exhausted
     // "runs_full", invalid "unknown_model"...
     virtual base::Task<base::Result<Submitted>> submit(SubmitRun request) = 0;
-    // Makes the request durable and wakes the run; the answer may still say cancel_requested. No-op
-    // on a terminal run.
+    // The run that goes on from an interrupted one, with the same model, tools and approval mode.
+    // It is interrupted itself while other answers are missing. Errors: as runs/resume.hpp lists.
+    virtual base::Task<base::Result<Submitted>> resume(ResumeRun request) = 0;
+    // Covers the whole lineage. Makes the request durable and wakes the run; the answer may still
+    // say cancel_requested. No-op on a terminal run.
     virtual base::Task<base::Result<store::RunRecord>> cancel(
         const agents::User& user, std::string run_id
     ) = 0;

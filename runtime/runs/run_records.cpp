@@ -2,6 +2,8 @@
 
 #include "base/clock.hpp"
 #include "runtime/runs/events.hpp"
+#include "runtime/runs/interrupts.hpp"
+#include "runtime/runs/lineage.hpp"
 #include "runtime/runs/prompt.hpp"
 
 #include <boost/json/array.hpp>
@@ -10,34 +12,23 @@ namespace ars::runs {
 
 namespace json = boost::json;
 
-void write_end(
-    store::WriteTxn& txn,
-    store::RunRecord& run,
-    const RunEnd& end,
-    std::vector<store::MessageRecord> synthetic_results
-) {
-    const auto stored = txn.run(run.no);
-    if (stored && store::is_terminal(stored->status)) {
-        run = *stored;
+namespace {
+
+// A child's news go to whoever is served of its parent's lineage; when that waits for a person or
+// has ended, its log is closed.
+void tell_parent(store::WriteTxn& txn, const store::RunRecord& child) {
+    const auto parent = txn.run(child.parent);
+    if (!parent) {
         return;
     }
-    const bool cancelled = (stored && stored->status == store::RunStatus::cancel_requested) ||
-                           end.status == store::RunStatus::cancelled;
-    run.status = cancelled ? store::RunStatus::cancelled : end.status;
-    run.error_type = cancelled && end.error_type.empty() ? "cancelled" : end.error_type;
-    run.error_message = end.error_message;
-    if (cancelled) {
-        run.output_message = 0;
-        run.error_message = "the run was cancelled";
+    const store::RunRecord served = latest_of_lineage(txn, *parent);
+    if (!store::is_terminal(served.status) && served.status != store::RunStatus::interrupted) {
+        store::EventRecord update = events::subagent_update(child, served.no);
+        txn.add_event(update);
     }
-    run.finished_ms = base::now_ms();
-    for (store::MessageRecord& message : synthetic_results) {
-        txn.add_message(message);
-        store::EventRecord finished =
-            events::tool_finished(run, message, {{"status", "cancelled"}});
-        txn.add_event(finished);
-    }
-    txn.put_run(run);
+}
+
+void write_end_events(store::WriteTxn& txn, const store::RunRecord& run) {
     if (run.status == store::RunStatus::failed) {
         store::EventRecord event = events::error(run);
         txn.add_event(event);
@@ -46,14 +37,55 @@ void write_end(
         store::EventRecord event = events::interrupt(run, "cancelled");
         txn.add_event(event);
     }
+    for (const Interrupt& interrupt : pending_interrupts(txn, run)) {
+        store::EventRecord event = interrupt_event(run, interrupt);
+        txn.add_event(event);
+    }
     store::EventRecord last = events::end(run);
     txn.add_event(last);
-    if (run.parent != 0) {
-        const auto parent = txn.run(run.parent);
-        if (parent && !store::is_terminal(parent->status)) {
-            store::EventRecord update = events::subagent_update(run);
-            txn.add_event(update);
+}
+
+}  // namespace
+
+void write_end(
+    store::WriteTxn& txn, store::RunRecord& run, const RunEnd& end, std::string_view open_call_text
+) {
+    const auto stored = txn.run(run.no);
+    if (stored && store::is_terminal(stored->status)) {
+        run = *stored;
+        return;
+    }
+    const bool log_is_closed = stored && stored->status == store::RunStatus::interrupted;
+    const bool cancelled = (stored && stored->status == store::RunStatus::cancel_requested) ||
+                           end.status == store::RunStatus::cancelled;
+    run.status = cancelled ? store::RunStatus::cancelled : end.status;
+    run.error_type = cancelled && end.error_type.empty() ? "cancelled" : end.error_type;
+    run.error_message = end.error_message;
+    if (cancelled) {
+        run.error_message = "the run was cancelled";
+    }
+    if (store::is_terminal(run.status)) {
+        run.finished_ms = base::now_ms();
+    }
+    if (cancelled || run.status == store::RunStatus::failed) {
+        run.output_message = 0;
+        const std::vector<store::MessageRecord> history =
+            open_call_text.empty() ? std::vector<store::MessageRecord>() : txn.messages(run.thread);
+        for (store::MessageRecord& message : synthetic_results(history, run.no, open_call_text)) {
+            txn.add_message(message);
+            if (!log_is_closed) {
+                store::EventRecord finished =
+                    events::tool_finished(run, message, {{"status", "cancelled"}});
+                txn.add_event(finished);
+            }
         }
+    }
+    txn.put_run(run);
+    if (!log_is_closed) {
+        write_end_events(txn, run);
+    }
+    if (run.type == store::RunType::subagent) {
+        tell_parent(txn, run);
     }
 }
 

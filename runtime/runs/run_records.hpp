@@ -13,9 +13,11 @@
 
 namespace ars::runs {
 
-// Ends `run` inside a write transaction: status (a durable cancel beats any other), synthetic
-// results for open calls, error/interrupt and end events, the parent's update event. No-op when it
-// already is terminal.
+// Ends `run` inside a write transaction, or lets it wait for a person: status (a durable cancel
+// beats any other), error/interrupt and end events, the parent's update event. Open calls of the
+// thread get a result with `open_call_text`, unless it is empty, the run completed or it waits.
+// No-op when it already is terminal. The log of a run that waits has its `end`: a cancel adds
+// nothing to it.
 struct RunEnd {
     store::RunStatus status = store::RunStatus::completed;
     std::string error_type;
@@ -25,7 +27,7 @@ void write_end(
     store::WriteTxn& txn,
     store::RunRecord& run,
     const RunEnd& end,
-    std::vector<store::MessageRecord> synthetic_results
+    std::string_view open_call_text = {}
 );
 
 // A result for each call that will never get a real one: every tool call has exactly one.

@@ -2,6 +2,7 @@
 
 #include "runtime/runs/intake.hpp"
 #include "runtime/runs/recovery.hpp"
+#include "runtime/runs/resume.hpp"
 #include "runtime/runs/run_view.hpp"
 
 #include <fmt/format.h>
@@ -19,6 +20,12 @@ constexpr auto kBootWait = 10s;  // probing the host and the first transaction, 
 
 std::unexpected<base::Error> run_missing(const std::string& id) {
     return fail(ErrorKind::not_found, "run_not_found", fmt::format("no run \"{}\"", id));
+}
+
+std::unexpected<base::Error> not_accepting() {
+    return fail(
+        ErrorKind::unavailable, "not_accepting", "the server is starting or stopping; try again"
+    );
 }
 
 }  // namespace
@@ -63,9 +70,7 @@ base::Task<void> RunService::shutdown() {
 base::Task<base::Result<Submitted>> RunService::submit(SubmitRun request) {
     const bool accepting = co_await wait_until_accepting();
     if (!accepting) {
-        co_return fail(
-            ErrorKind::unavailable, "not_accepting", "the server is starting or stopping; try again"
-        );
+        co_return not_accepting();
     }
     base::Result<Intake> intake = check_submission(parts_, request);
     if (!intake) {
@@ -87,6 +92,28 @@ base::Task<base::Result<Submitted>> RunService::submit(SubmitRun request) {
     };
     base::Result<Submitted> submitted = co_await parts_.store.write<Submitted>(std::move(change));
     if (submitted && !submitted->replayed) {
+        supervisor_.launch(submitted->run, std::move(place));
+    }
+    co_return submitted;
+}
+
+base::Task<base::Result<Submitted>> RunService::resume(ResumeRun request) {
+    const bool accepting = co_await wait_until_accepting();
+    if (!accepting) {
+        co_return not_accepting();
+    }
+    base::Result<Resumption> resumption = check_resumption(std::move(request));
+    if (!resumption) {
+        co_return std::unexpected(resumption.error());
+    }
+    Slots::Place place = supervisor_.roots().try_take();
+    resumption->no_slot = !place;
+    std::function<base::Result<Submitted>(store::WriteTxn&)> change =
+        [resumption = std::move(*resumption)](store::WriteTxn& txn) {
+            return write_resumption(txn, resumption);
+        };
+    base::Result<Submitted> submitted = co_await parts_.store.write<Submitted>(std::move(change));
+    if (submitted && !submitted->replayed && submitted->run.status == store::RunStatus::pending) {
         supervisor_.launch(submitted->run, std::move(place));
     }
     co_return submitted;

@@ -22,6 +22,7 @@ class RunService final : public RunManager {
     base::Task<void> shutdown();
 
     base::Task<base::Result<Submitted>> submit(SubmitRun request) override;
+    base::Task<base::Result<Submitted>> resume(ResumeRun request) override;
     base::Task<base::Result<store::RunRecord>> cancel(const agents::User& user, std::string run_id)
         override;
     base::Task<base::Result<store::ThreadRecord>> create_thread(NewThread request) override;

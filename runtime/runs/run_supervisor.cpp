@@ -2,12 +2,14 @@
 
 #include "base/clock.hpp"
 #include "runtime/runs/events.hpp"
+#include "runtime/runs/lineage.hpp"
 #include "runtime/runs/run_loop.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/json/parse.hpp>
 
+#include <algorithm>
 #include <cassert>
 
 namespace ars::runs {
@@ -63,9 +65,16 @@ LiveRunPtr RunSupervisor::find(store::RunNo run) const {
 }
 
 std::size_t RunSupervisor::live_children_of(store::RunNo run) const {
+    const std::vector<store::RunRecord> parents =
+        parts_.store.read([&](const store::ReadTxn& txn) { return lineage_of(txn, run); });
     std::size_t count = 0;
     for (const auto& [no, live] : live_) {
-        count += live->record.parent == run && !store::is_terminal(live->record.status) ? 1U : 0U;
+        const bool works = live->record.type == store::RunType::subagent &&
+                           !store::is_terminal(live->record.status);
+        count += works && std::ranges::find(parents, live->record.parent, &store::RunRecord::no) !=
+                              parents.end()
+                     ? 1U
+                     : 0U;
     }
     return count;
 }
@@ -89,7 +98,9 @@ base::Task<void> RunSupervisor::serve(LiveRunPtr run) {
          {"steps", run->record.steps},
          {"error", run->record.error_message}}
     );
-    if (run->record.type != store::RunType::subagent && !parts_.settings.children_outlive_root) {
+    const bool ended = run->record.status != store::RunStatus::interrupted;
+    if (ended && run->record.type != store::RunType::subagent &&
+        !parts_.settings.children_outlive_root) {
         co_await close_children(run->record.no);
     }
 }
@@ -120,7 +131,7 @@ base::Task<std::optional<RunEnd>> RunSupervisor::serve_until_end(LiveRunPtr run)
 
 base::Task<base::Result<void>> RunSupervisor::admit(LiveRunPtr run) {
     if (!run->slot) {
-        Slots& slots = run->record.parent == 0 ? roots_ : children_;
+        Slots& slots = run->record.type == store::RunType::subagent ? children_ : roots_;
         run->slot = co_await slots.take();
     }
     run->serving_since = std::chrono::steady_clock::now();
@@ -201,15 +212,12 @@ base::Result<void> RunSupervisor::equip(LiveRun& run) {
 }
 
 base::Task<void> RunSupervisor::commit_end(LiveRunPtr run, RunEnd end) {
-    std::vector<store::MessageRecord> open = synthetic_results(
-        run->history,
-        run->record.no,
-        end.status == store::RunStatus::cancelled ? kCancelledCall : kFailedCall
-    );
     std::function<base::Result<store::RunRecord>(store::WriteTxn&)> change =
-        [record = run->record, end, open](store::WriteTxn& txn
-        ) mutable -> base::Result<store::RunRecord> {
-        write_end(txn, record, end, open);
+        [record = run->record,
+         end](store::WriteTxn& txn) mutable -> base::Result<store::RunRecord> {
+        write_end(
+            txn, record, end, end.status == store::RunStatus::failed ? kFailedCall : kCancelledCall
+        );
         return record;
     };
     base::Result<store::RunRecord> written = co_await commit<store::RunRecord>(
@@ -225,50 +233,79 @@ base::Task<void> RunSupervisor::commit_end(LiveRunPtr run, RunEnd end) {
         co_return;
     }
     run->record = std::move(*written);
-    if (run->record.parent != 0) {
-        if (const LiveRunPtr parent = find(run->record.parent)) {
+    if (run->record.type == store::RunType::subagent) {
+        const store::RunNo served = parts_.store.read([&](const store::ReadTxn& txn) {
+            return latest_of_lineage(txn, txn.run(run->record.parent).value()).no;
+        });
+        if (const LiveRunPtr parent = find(served)) {
             parent->changed.notify_all();
         }
     }
 }
 
 base::Task<void> RunSupervisor::close_children(store::RunNo run) {
-    const std::vector<store::RunNo> children =
-        parts_.store.read([&](const store::ReadTxn& txn) { return txn.children_of(run); });
+    std::vector<store::RunNo> children;
+    parts_.store.read([&](const store::ReadTxn& txn) {
+        for (const store::RunRecord& one : lineage_of(txn, run)) {
+            const std::vector<store::RunNo> own = txn.children_of(one.no);
+            children.insert(children.end(), own.begin(), own.end());
+        }
+    });
     for (const store::RunNo child : children) {
         const LiveRunPtr live = find(child);
-        if (live && !store::is_terminal(live->record.status)) {
+        if (live && live->record.type == store::RunType::subagent &&
+            !store::is_terminal(live->record.status)) {
             co_await request_cancel(child);
         }
     }
 }
 
-base::Task<base::Result<store::RunRecord>> RunSupervisor::request_cancel(store::RunNo run) {
-    std::function<base::Result<store::RunRecord>(store::WriteTxn&)> change =
-        [run](store::WriteTxn& txn) -> base::Result<store::RunRecord> {
-        store::RunRecord record = txn.run(run).value();
-        if (record.status == store::RunStatus::running) {
-            record.status = store::RunStatus::cancel_requested;
-            txn.put_run(record);
-        } else if (record.status == store::RunStatus::pending ||
-                   record.status == store::RunStatus::interrupted) {
-            write_end(txn, record, RunEnd{store::RunStatus::cancelled, "cancelled", ""}, {});
-        }
-        return record;
-    };
-    base::Result<store::RunRecord> written =
-        co_await parts_.store.write<store::RunRecord>(std::move(change));
-    if (!written) {
-        co_return written;
+namespace {
+
+struct CancelRequest {
+    store::RunRecord asked;   // the run that was named, as it then stands
+    store::RunRecord served;  // the one of its lineage that may be at work
+};
+
+// The newest run of a lineage does the work; those it resumed wait for nobody any more.
+base::Result<CancelRequest> write_cancel(store::WriteTxn& txn, store::RunNo run) {
+    std::vector<store::RunRecord> lineage = lineage_of(txn, run);
+    store::RunRecord& newest = lineage.front();
+    if (store::is_terminal(newest.status)) {
+        return CancelRequest{txn.run(run).value(), newest};
     }
-    if (const LiveRunPtr live = find(run); live && live->stop == StopReason::none) {
-        live->record.status = written->status;
+    const RunEnd end{store::RunStatus::cancelled, "cancelled", ""};
+    if (newest.status == store::RunStatus::running) {
+        newest.status = store::RunStatus::cancel_requested;
+        txn.put_run(newest);
+    } else if (newest.status != store::RunStatus::cancel_requested) {
+        write_end(txn, newest, end, kCancelledCall);
+    }
+    for (std::size_t i = 1; i < lineage.size(); ++i) {
+        write_end(txn, lineage[i], end);
+    }
+    return CancelRequest{txn.run(run).value(), newest};
+}
+
+}  // namespace
+
+base::Task<base::Result<store::RunRecord>> RunSupervisor::request_cancel(store::RunNo run) {
+    std::function<base::Result<CancelRequest>(store::WriteTxn&)> change =
+        [run](store::WriteTxn& txn) { return write_cancel(txn, run); };
+    base::Result<CancelRequest> written =
+        co_await parts_.store.write<CancelRequest>(std::move(change));
+    if (!written) {
+        co_return std::unexpected(written.error());
+    }
+    const LiveRunPtr live = find(written->served.no);
+    if (live && live->stop == StopReason::none) {
+        live->record.status = written->served.status;
         live->stop = StopReason::cancel;
         live->cancel.emit(base::asio::cancellation_type::terminal);
         live->changed.notify_all();
     }
     co_await close_children(run);
-    co_return written;
+    co_return std::move(written->asked);
 }
 
 base::Task<bool> RunSupervisor::wait_change(store::RunNo run, base::Deadline deadline) {

@@ -25,7 +25,8 @@ class RunSupervisor {
 
     [[nodiscard]] LiveRunPtr find(store::RunNo run) const;
 
-    // Durable, idempotent, covers all children. The answer is the record as it then stands.
+    // Durable, idempotent, covers the lineage and all its children. The answer is the record as it
+    // then stands.
     base::Task<base::Result<store::RunRecord>> request_cancel(store::RunNo run);
 
     // Until something of the run was committed (true) or the deadline passed. At once when it isn't

@@ -28,7 +28,8 @@ constexpr std::string_view kMayHaveHappened =
 constexpr std::string_view kScopeWasLost =
     "\n[The server was restarted: /tmp and background processes from before are gone.]";
 
-// "" and null mean no arguments; anything else must be an object.
+}  // namespace
+
 base::Result<json::object> parse_arguments(const std::string& text) {
     if (base::trim(text).empty()) {
         return json::object{};
@@ -54,8 +55,6 @@ base::Result<json::object> parse_arguments(const std::string& text) {
         )
     );
 }
-
-}  // namespace
 
 std::string make_call_id(std::string_view run_id, std::uint32_t step, std::size_t index) {
     return fmt::format("{}:{}:{}", run_id, step, index);

@@ -52,6 +52,10 @@ class ToolRound {
     std::optional<base::Error> failure_;  // of a commit: ends the run
 };
 
+// The arguments a model wrote: "" and null mean none, anything else must be an object. The error's
+// sentence is for the model.
+[[nodiscard]] base::Result<boost::json::object> parse_arguments(const std::string& text);
+
 // "<run id>:<step>:<index>"
 [[nodiscard]] std::string make_call_id(
     std::string_view run_id, std::uint32_t step, std::size_t index

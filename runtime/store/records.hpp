@@ -87,7 +87,7 @@ struct RunRecord {
     std::string error_type;
     std::string error_message;
     Seq input_message = 0;
-    Seq output_message = 0;   // set exactly when completed
+    Seq output_message = 0;   // answer of a completed run; of an interrupted one, what waits
     std::uint32_t steps = 0;  // model calls committed
     std::uint32_t max_steps = 0;
     std::int64_t timeout_ms = 0;      // wall time served

@@ -141,6 +141,10 @@ void WriteTxn::add_run(RunRecord& run) {
     if (!is_terminal(run.status)) {
         put(raw(txn_), tables_->open_runs, number, {});
     }
+    if (run.type == RunType::resume) {
+        // What it resumes is interrupted for ever; a boot need not look at it again.
+        erase(raw(txn_), tables_->open_runs, Key(run.parent));
+    }
     if (holds_thread(run.status)) {
         require_free(run.thread);
         put(raw(txn_), tables_->thread_open, Key(run.thread, run.no), {});

@@ -62,6 +62,14 @@ class FakeRunManager final : public runs::RunManager {
         };
         co_return co_await store_.write<runs::Submitted>(std::move(change));
     }
+    base::Task<base::Result<runs::Submitted>> resume(runs::ResumeRun request) override {
+        last_resume = request;
+        auto run = find_run(request.user, request.run_id);
+        if (!run) {
+            co_return std::unexpected(run.error());
+        }
+        co_return runs::Submitted{*run, "", false};
+    }
     base::Task<base::Result<store::RunRecord>> cancel(const agents::User& user, std::string run_id)
         override {
         auto run = find_run(user, run_id);
@@ -138,6 +146,7 @@ class FakeRunManager final : public runs::RunManager {
     void notify() { changed_.notify_all(); }
 
     runs::SubmitRun last_submit;
+    runs::ResumeRun last_resume;
     std::optional<base::Error> submit_error;
     bool ready = true;
     int waiting = 0;

@@ -1,0 +1,432 @@
+// Runs that wait for a person: what stops, what goes on, and what a restart, a cancel or a second
+// answer makes of it.
+#include "runtime/runs/interrupts.hpp"
+
+#include "tests/unit/runtime/runs/runs_fixture.hpp"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+
+namespace ars::runs {
+namespace {
+
+namespace json = boost::json;
+
+constexpr const char* kWriteA = R"({"file_path": "a.txt", "content": "a"})";
+constexpr const char* kWriteB = R"({"file_path": "b.txt", "content": "b"})";
+constexpr const char* kAsk =
+    R"({"questions": [{"question_id": "colour", "question": "Which?",
+        "options": ["red", "blue"], "allow_other": false}]})";
+
+json::object approve() { return {{"decision", "approve"}}; }
+json::object reject() { return {{"decision", "reject"}, {"reason", "not today"}}; }
+
+class Interrupts : public RunsTest {
+  protected:
+    std::vector<Interrupt> pending(const std::string& run) {
+        return store_->read([&](const store::ReadTxn& txn) {
+            return pending_interrupts(txn, *txn.run_by_id(run));
+        });
+    }
+    // A run that waits with the calls of `turn`; says "done" when it goes on.
+    store::RunRecord waiting(models::ModelReply turn) {
+        script({std::move(turn), saying("done")});
+        const auto submitted = submit("go");
+        EXPECT_TRUE(submitted) << submitted.error().message;
+        const store::RunRecord run = settled(submitted->run.id);
+        EXPECT_EQ(run.status, store::RunStatus::interrupted) << run.error_message;
+        return run;
+    }
+    static std::vector<std::string> types(const std::vector<store::EventRecord>& events) {
+        std::vector<std::string> out;
+        for (const store::EventRecord& event : events) {
+            out.push_back(event.type);
+        }
+        return out;
+    }
+    static std::string code(const base::Result<Submitted>& result) {
+        return result ? "accepted" : result.error().code;
+    }
+    void expect_one_result_each(const std::string& thread) {
+        for (const auto& [call, count] : results(thread)) {
+            EXPECT_EQ(count, 1) << call;
+        }
+    }
+};
+
+TEST_F(Interrupts, S50SiblingsThatNeedNobodyFinishFirstAndNothingElseBegins) {
+    const store::RunRecord run = waiting(calling(
+        {{"write_file", kWriteA}, {"ls", "{}"}, {"ask_user_question", kAsk}, {"nope", "{}"}}
+    ));
+    const std::vector<Interrupt> open = pending(run.id);
+    ASSERT_EQ(open.size(), 2U);
+    EXPECT_EQ(open[0].call.name, "write_file");
+    EXPECT_FALSE(open[0].is_question());
+    EXPECT_TRUE(open[1].is_question());
+    const auto counts = results(run.thread_id);
+    EXPECT_EQ(std::ranges::count(counts, 1, [](const auto& one) { return one.second; }), 2);
+    EXPECT_FALSE(exists(file(run.thread_id, "a.txt")));
+    store_->read([&](const store::ReadTxn& txn) {
+        EXPECT_EQ(txn.calls(run.no, 1).size(), 2U) << "what waits has no intent";
+    });
+    EXPECT_EQ(runs_->counts().running_roots, 0U) << "what waits holds no slot";
+    EXPECT_EQ(run.finished_ms, 0);
+}
+
+TEST_F(Interrupts, K74aOneInterruptEventForEachAndThenTheEnd) {
+    const store::RunRecord run =
+        waiting(calling({{"write_file", kWriteA}, {"ask_user_question", kAsk}}));
+    const std::vector<store::EventRecord> all = events(run.id);
+    const std::vector<std::string> names = types(all);
+    ASSERT_GE(names.size(), 3U);
+    EXPECT_EQ(
+        std::vector<std::string>(names.end() - 3, names.end()),
+        (std::vector<std::string>{"interrupt", "interrupt", "end"})
+    );
+    const json::value approval = json::parse(all[all.size() - 3].payload);
+    EXPECT_EQ(approval.at("reason"), "human_approval");
+    EXPECT_EQ(approval.at_pointer("/chunk/action_requests/0/name"), "write_file");
+    EXPECT_EQ(approval.at_pointer("/chunk/action_requests/0/args/content"), "a");
+    EXPECT_EQ(approval.at_pointer("/interrupt/id").as_string(), pending(run.id)[0].id);
+    const json::value question = json::parse(all[all.size() - 2].payload);
+    EXPECT_EQ(question.at("reason"), "ask_user_question_required");
+    EXPECT_EQ(question.at_pointer("/chunk/questions/0/question_id"), "colour");
+    EXPECT_EQ(json::parse(all.back().payload).at("status"), "interrupted");
+    EXPECT_FALSE(std::ranges::any_of(all, [](const store::EventRecord& event) {
+        return event.payload.find("tool-started") != std::string::npos;
+    })) << "nothing has started";
+}
+
+TEST_F(Interrupts, S76TheSameCallTwiceIsTwoInterrupts) {
+    const store::RunRecord run =
+        waiting(calling({{"write_file", kWriteA}, {"write_file", kWriteA}}));
+    const std::vector<Interrupt> open = pending(run.id);
+    ASSERT_EQ(open.size(), 2U);
+    EXPECT_NE(open[0].id, open[1].id);
+}
+
+TEST_F(Interrupts, InModeAlwaysTrustNobodyIsAsked) {
+    script({calling({{"write_file", kWriteA}}), saying("done")});
+    const auto submitted = submit("go", {}, true);
+    EXPECT_EQ(settled(submitted->run.id).status, store::RunStatus::completed);
+    EXPECT_EQ(get(file(submitted->run.thread_id, "a.txt")), "a");
+}
+
+TEST_F(Interrupts, AQuestionThatIsNoneIsAnErrorOfTheCallAndAsksNobody) {
+    script({calling({{"ask_user_question", R"({"questions": []})"}}), saying("done")});
+    const auto submitted = submit("go");
+    EXPECT_EQ(settled(submitted->run.id).status, store::RunStatus::completed);
+    expect_one_result_each(submitted->run.thread_id);
+}
+
+TEST_F(Interrupts, S79AnApprovedCallRunsInARunWithTheSameToolsModelAndMode) {
+    const store::RunRecord run = waiting(calling({{"write_file", kWriteA}}));
+    const auto resumed = resume(run.id, approve());
+    ASSERT_TRUE(resumed) << resumed.error().message;
+    EXPECT_EQ(resumed->run.type, store::RunType::resume);
+    EXPECT_EQ(resumed->run.parent, run.no);
+    const store::RunRecord last = settled(resumed->run.id);
+    EXPECT_EQ(last.status, store::RunStatus::completed) << last.error_message;
+    EXPECT_EQ(last.model_spec, run.model_spec);
+    EXPECT_EQ(last.approval_mode, run.approval_mode);
+    EXPECT_EQ(get(file(run.thread_id, "a.txt")), "a");
+    expect_one_result_each(run.thread_id);
+    ASSERT_EQ(model_->requests.size(), 2U);
+    std::vector<std::string> before;
+    std::vector<std::string> after;
+    for (const auto& tool : model_->requests[0].tools) {
+        before.push_back(tool.name);
+    }
+    for (const auto& tool : model_->requests[1].tools) {
+        after.push_back(tool.name);
+    }
+    EXPECT_EQ(before, after);
+    EXPECT_THAT(before, testing::IsSupersetOf({"write_file", "edit_file", "execute"}));
+    EXPECT_EQ(last.steps, 2U) << "one lineage, one budget of steps";
+    EXPECT_EQ(record(run.id).status, store::RunStatus::interrupted);
+    EXPECT_TRUE(pending(run.id).empty());
+}
+
+TEST_F(Interrupts, ARejectedCallNeverRunsAndTheModelHearsWhy) {
+    const store::RunRecord run = waiting(calling({{"write_file", kWriteA}}));
+    const auto resumed = resume(run.id, reject());
+    ASSERT_TRUE(resumed) << resumed.error().message;
+    EXPECT_EQ(settled(resumed->run.id).status, store::RunStatus::completed);
+    EXPECT_FALSE(exists(file(run.thread_id, "a.txt")));
+    const models::Message& told = model_->requests.back().messages.back();
+    EXPECT_TRUE(told.is_error);
+    EXPECT_NE(told.content.find("not today"), std::string::npos) << told.content;
+    expect_one_result_each(run.thread_id);
+}
+
+TEST_F(Interrupts, AnAnswerIsTheResultOfItsQuestion) {
+    const store::RunRecord run = waiting(calling({{"ask_user_question", kAsk}}));
+    EXPECT_EQ(code(resume(run.id, {{"answers", {{"colour", "green"}}}})), "bad_answers");
+    EXPECT_EQ(code(resume(run.id, {{"answers", json::object{}}})), "bad_answers");
+    EXPECT_EQ(code(resume(run.id, approve())), "wrong_answer");
+    const auto resumed = resume(run.id, {{"answers", {{"colour", "blue"}}}});
+    ASSERT_TRUE(resumed) << resumed.error().message;
+    EXPECT_EQ(settled(resumed->run.id).status, store::RunStatus::completed);
+    const json::value told = json::parse(model_->requests.back().messages.back().content);
+    EXPECT_EQ(told.at_pointer("/answer/colour"), "blue");
+    EXPECT_EQ(told.at_pointer("/questions/0/question"), "Which?");
+    expect_one_result_each(run.thread_id);
+}
+
+TEST_F(Interrupts, S7ApprovedOneByOneEachCallRunsOnceWhenAllAreDecided) {
+    const store::RunRecord run =
+        waiting(calling({{"write_file", kWriteA}, {"write_file", kWriteB}}));
+    const std::vector<Interrupt> open = pending(run.id);
+    EXPECT_EQ(code(resume(run.id, approve())), "interrupt_id_required");
+    const auto first = resume(run.id, {{open[0].id, approve()}});
+    ASSERT_TRUE(first) << first.error().message;
+    EXPECT_EQ(first->run.status, store::RunStatus::interrupted);
+    EXPECT_EQ(types(events(first->run.id)).back(), "end");
+    EXPECT_FALSE(exists(file(run.thread_id, "a.txt"))) << "the other one is undecided";
+    ASSERT_EQ(pending(first->run.id).size(), 1U);
+    EXPECT_EQ(code(resume(run.id, {{open[1].id, approve()}})), "resume_superseded");
+    EXPECT_EQ(code(resume(first->run.id, {{open[0].id, approve()}})), "unknown_interrupt");
+    reboot();
+    const auto second = resume(first->run.id, {{open[1].id, approve()}});
+    ASSERT_TRUE(second) << second.error().message;
+    EXPECT_EQ(settled(second->run.id).status, store::RunStatus::completed);
+    EXPECT_EQ(get(file(run.thread_id, "a.txt")), "a");
+    EXPECT_EQ(get(file(run.thread_id, "b.txt")), "b");
+    expect_one_result_each(run.thread_id);
+}
+
+TEST_F(Interrupts, K111AResumeNeedsAnInterruptedRunThatIsTheLatest) {
+    EXPECT_EQ(code(resume("no-such-run", approve())), "run_not_found");
+    const store::RunRecord run = waiting(calling({{"write_file", kWriteA}}));
+    ResumeRun foreign;
+    foreign.user = {"bob", agents::UserRole::user, {}};
+    foreign.agent_slug = run.agent_slug;
+    foreign.run_id = run.id;
+    foreign.resume = approve();
+    EXPECT_EQ(code(await(runs_->resume(foreign))), "run_not_found");
+    EXPECT_EQ(code(resume(run.id, {{"decision", "edit"}})), "bad_resume") << "K113";
+    EXPECT_EQ(code(resume(run.id, json::array{})), "bad_resume");
+    EXPECT_EQ(code(resume(run.id, {{"nope", approve()}})), "unknown_interrupt");
+    const auto resumed = resume(run.id, approve());
+    ASSERT_TRUE(resumed);
+    settled(resumed->run.id);
+    EXPECT_EQ(code(resume(run.id, reject())), "resume_superseded");
+    EXPECT_EQ(code(resume(resumed->run.id, approve())), "run_not_interrupted");
+}
+
+TEST_F(Interrupts, K112S77TheSameAnswersTwiceAreOneRun) {
+    const store::RunRecord run = waiting(calling({{"write_file", kWriteA}}));
+    const auto first = resume(run.id, approve());
+    ASSERT_TRUE(first);
+    const auto again = resume(run.id, approve());
+    ASSERT_TRUE(again);
+    EXPECT_TRUE(again->replayed);
+    EXPECT_EQ(again->run.id, first->run.id);
+    settled(first->run.id);
+    reboot();
+    EXPECT_EQ(resume(run.id, approve())->run.id, first->run.id);
+    EXPECT_EQ(model_->requests.size(), 0U);
+    EXPECT_EQ(code(resume(run.id, reject(), first->run.request_id)), "request_id_conflict");
+    expect_one_result_each(run.thread_id);
+}
+
+TEST_F(Interrupts, K94S39AMessageToAnInterruptedThreadIsRefusedAndNothingIsStored) {
+    const store::RunRecord run = waiting(calling({{"write_file", kWriteA}}));
+    const std::size_t before = history(run.thread_id).size();
+    EXPECT_EQ(code(submit("never mind", run.thread_id)), "run_interrupted");
+    EXPECT_EQ(history(run.thread_id).size(), before);
+    EXPECT_EQ(pending(run.id).size(), 1U);
+}
+
+TEST_F(Interrupts, S37S38ACancelAnswersTheCallsAndFreesTheThreadWithoutASecondEnd) {
+    const store::RunRecord run =
+        waiting(calling({{"write_file", kWriteA}, {"ask_user_question", kAsk}}));
+    const std::size_t logged = events(run.id).size();
+    EXPECT_EQ(cancel(run.id).status, store::RunStatus::cancelled);
+    EXPECT_EQ(cancel(run.id).status, store::RunStatus::cancelled);
+    EXPECT_EQ(events(run.id).size(), logged);
+    expect_one_result_each(run.thread_id);
+    EXPECT_EQ(code(resume(run.id, approve())), "run_not_interrupted");
+    script({saying("hello")});
+    const auto next = submit("hello", run.thread_id);
+    ASSERT_TRUE(next) << next.error().message;
+    const store::RunRecord last = settled(next->run.id);
+    EXPECT_EQ(last.status, store::RunStatus::completed) << last.error_message;
+    EXPECT_FALSE(exists(file(run.thread_id, "a.txt")));
+}
+
+TEST_F(Interrupts, ACancelOfTheInterruptedRunStopsTheOneThatWentOnFromIt) {
+    const store::RunRecord run = waiting(calling({{"write_file", kWriteA}}));
+    base::Notifier gate(io_->get_executor());
+    model_->gate = &gate;
+    model_->gated_agent = run.agent_slug;
+    const auto resumed = resume(run.id, approve());
+    ASSERT_TRUE(resumed);
+    run_until([&] { return model_->requests.size() == 2; });
+    EXPECT_EQ(cancel(run.id).status, store::RunStatus::cancelled);
+    EXPECT_EQ(settled(resumed->run.id).status, store::RunStatus::cancelled);
+    expect_one_result_each(run.thread_id);
+    EXPECT_EQ(types(events(resumed->run.id)).back(), "end");
+}
+
+TEST_F(Interrupts, ACancelBeforeTheApprovedCallBeganAnswersIt) {
+    const store::RunRecord run = waiting(calling({{"write_file", kWriteA}}));
+    const auto resumed = resume(run.id, approve());
+    ASSERT_TRUE(resumed);
+    cancel(resumed->run.id);
+    EXPECT_EQ(settled(resumed->run.id).status, store::RunStatus::cancelled);
+    EXPECT_EQ(record(run.id).status, store::RunStatus::cancelled);
+    expect_one_result_each(run.thread_id);
+}
+
+TEST_F(Interrupts, S15S78ARestartChangesNothingOfWhatIsPending) {
+    const store::RunRecord run =
+        waiting(calling({{"write_file", kWriteA}, {"ask_user_question", kAsk}}));
+    const auto shown = [&] {
+        return store_->read([&](const store::ReadTxn& txn) {
+            return interrupts_to_json(txn, *txn.run_by_id(run.id));
+        });
+    };
+    const json::array before = shown();
+    reboot();
+    reboot();
+    EXPECT_EQ(shown(), before);
+    EXPECT_EQ(record(run.id).attempt, 1U);
+    const auto resumed = resume(
+        run.id,
+        {{before[0].at("id").as_string(), approve()},
+         {before[1].at("id").as_string(), {{"answers", {{"colour", "red"}}}}}}
+    );
+    ASSERT_TRUE(resumed) << resumed.error().message;
+    EXPECT_EQ(settled(resumed->run.id).status, store::RunStatus::completed);
+    EXPECT_EQ(get(file(run.thread_id, "a.txt")), "a");
+    expect_one_result_each(run.thread_id);
+}
+
+TEST_F(Interrupts, ChildrenGoOnWhileTheirParentWaitsAndBelongToTheRunThatGoesOn) {
+    std::string child;
+    answer_with([&child](const models::ModelRequest& request) {
+        if (request.agent_slug == agents::kGeneralPurpose) {
+            return saying("the child's answer");
+        }
+        std::size_t turn = 0;
+        for (const models::Message& message : request.messages) {
+            turn += message.role == models::Role::assistant ? 1U : 0U;
+        }
+        if (turn == 0) {
+            return calling(
+                {{"subagent_start", R"({"subagent_slug": "general-purpose", "description": "help"})"
+                }}
+            );
+        }
+        if (turn == 1) {
+            child = json::parse(request.messages.back().content).at("run_id").as_string();
+            return calling({{"write_file", kWriteA}});
+        }
+        return turn == 2
+                   ? calling({{"subagent_await", json::serialize(json::object{{"run_id", child}})}})
+                   : saying(request.messages.back().content);
+    });
+    base::Notifier gate(io_->get_executor());
+    model_->gate = &gate;
+    model_->gated_agent = agents::kGeneralPurpose;
+    const auto submitted = submit("go");
+    const store::RunRecord run = settled(submitted->run.id);
+    ASSERT_EQ(run.status, store::RunStatus::interrupted) << run.error_message;
+    EXPECT_EQ(record(child).status, store::RunStatus::running) << "an interrupt closes no child";
+    gate.notify_all();
+    model_->gate = nullptr;
+    run_until([&] { return store::is_terminal(record(child).status); });
+    EXPECT_EQ(types(events(run.id)).back(), "end") << "nothing comes after a waiting run's end";
+    const auto resumed = resume(run.id, approve());
+    ASSERT_TRUE(resumed) << resumed.error().message;
+    const store::RunRecord last = settled(resumed->run.id);
+    ASSERT_EQ(last.status, store::RunStatus::completed) << last.error_message;
+    const auto outcome = runs_->outcome(alice_, last.id);
+    EXPECT_NE(outcome->output.find("the child's answer"), std::string::npos) << outcome->output;
+}
+
+TEST_F(Interrupts, AnswersBeyondTheSlotsAreRefusedAndCanBeSentAgain) {
+    const store::RunRecord run = waiting(calling({{"write_file", kWriteA}}));
+    base::Notifier gate(io_->get_executor());
+    model_->gate = &gate;
+    model_->gated_agent = run.agent_slug;
+    std::vector<std::string> busy;
+    for (int i = 0; i < 4; ++i) {
+        busy.push_back(submit("busy")->run.id);
+    }
+    EXPECT_EQ(code(resume(run.id, approve())), "runs_full");
+    EXPECT_EQ(pending(run.id).size(), 1U);
+    for (const std::string& id : busy) {
+        cancel(id);
+        run_until([&] { return store::is_terminal(record(id).status); });
+    }
+    model_->gate = nullptr;
+    run_until([&] { return runs_->counts().running_roots == 0; });
+    const auto resumed = resume(run.id, approve());
+    ASSERT_TRUE(resumed) << resumed.error().message;
+    EXPECT_EQ(settled(resumed->run.id).status, store::RunStatus::completed);
+}
+
+// The process dies after the n-th commit, for every n there is; whoever answers sends the answer
+// again.
+TEST_F(Interrupts, AfterADeathAtAnyCommitEachCallHasOneResultAndRunsOnce) {
+    script(
+        {calling({{"write_file", kWriteA}, {"ls", "{}"}, {"ask_user_question", kAsk}}),
+         saying("done")}
+    );
+    int deaths = 0;
+    for (std::uint64_t die_at = 1; deaths == static_cast<int>(die_at) - 1; ++die_at) {
+        const std::uint64_t begun = store_->commits();
+        bool dead = false;
+        const auto step_until = [&](auto condition) {
+            run_until([&] {
+                if (!dead && store_->commits() >= begun + die_at) {
+                    dead = true;
+                    ++deaths;
+                }
+                return dead || condition();
+            });
+        };
+        SubmitRun request;
+        request.user = alice_;
+        request.agent_slug = std::string(agents::kDefaultAgent);
+        request.query = "go";
+        request.request_id = "death-" + std::to_string(die_at);
+        const std::string id = await(runs_->submit(request))->run.id;
+        const auto waits = [&] { return record(id).status == store::RunStatus::interrupted; };
+        step_until(waits);
+        if (dead) {
+            reboot();
+            run_until(waits);
+        }
+        const std::vector<Interrupt> open = pending(id);
+        json::object answers;
+        if (!open.empty()) {
+            answers[open[0].id] = approve();
+            answers[open[1].id] = {{"answers", {{"colour", "red"}}}};
+        }
+        auto resumed = resume(id, answers);
+        ASSERT_TRUE(resumed) << resumed.error().message;
+        const auto ended = [&] { return store::is_terminal(record(resumed->run.id).status); };
+        step_until(ended);
+        if (dead) {
+            reboot();
+            resumed = resume(id, answers);
+            ASSERT_TRUE(resumed) << resumed.error().message;
+            run_until(ended);
+        }
+        const store::RunRecord last = settled(resumed->run.id);
+        EXPECT_EQ(last.status, store::RunStatus::completed) << last.error_message << die_at;
+        EXPECT_EQ(get(file(last.thread_id, "a.txt")), "a") << die_at;
+        expect_one_result_each(last.thread_id);
+        EXPECT_EQ(results(last.thread_id).size(), 3U);
+        EXPECT_EQ(types(events(last.id)).back(), "end");
+        EXPECT_EQ(std::ranges::count(types(events(last.id)), "end"), 1);
+    }
+    EXPECT_GE(deaths, 6) << "intake, start, reply, result, interrupt, resume...";
+}
+
+}  // namespace
+}  // namespace ars::runs
