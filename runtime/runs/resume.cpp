@@ -186,6 +186,7 @@ store::RunRecord next_run(const store::RunRecord& parent, const Resumption& resu
     run.agent_slug = parent.agent_slug;
     run.request_id = resumption.request.request_id;
     run.body_digest = resumption.digest;
+    run.source = parent.source;
     run.type = store::RunType::resume;
     run.parent = parent.no;
     run.root = parent.root;
@@ -341,15 +342,16 @@ base::Result<Submitted> write_resumption(store::WriteTxn& txn, const Resumption&
     if (!parent) {
         return std::unexpected(parent.error());
     }
-    if (const auto known = txn.run_by_request(resumption.request.request_id)) {
-        if (known->uid != parent->uid || known->body_digest != resumption.digest) {
-            return fail(
-                ErrorKind::conflict,
-                "request_id_conflict",
-                "this request_id was used for a different request; use a new one"
-            );
-        }
-        return Submitted{*known, "", true};
+    const std::string& request_id = resumption.request.request_id;
+    if (auto known = txn.run_by_request(request_id);
+        known && known->uid == parent->uid && known->body_digest == resumption.digest) {
+        return Submitted{std::move(*known), "", true};
+    } else if (known || txn.request_by_id(request_id)) {
+        return fail(
+            ErrorKind::conflict,
+            "request_id_conflict",
+            "this request_id was used for a different request; use a new one"
+        );
     }
     if (const auto waits = check_waits(txn, *parent); !waits) {
         return std::unexpected(waits.error());

@@ -146,6 +146,8 @@ TEST_F(Interrupts, S79AnApprovedCallRunsInARunWithTheSameToolsModelAndMode) {
     EXPECT_EQ(last.steps, 2U) << "one lineage, one budget of steps";
     EXPECT_EQ(record(run.id).status, store::RunStatus::interrupted);
     EXPECT_TRUE(pending(run.id).empty());
+    EXPECT_TRUE(store_->read([](const store::ReadTxn& txn) { return txn.open_runs(); }).empty())
+        << "a boot need not look at what was resumed";
 }
 
 TEST_F(Interrupts, ARejectedCallNeverRunsAndTheModelHearsWhy) {
