@@ -60,10 +60,10 @@ class Interrupt : public ::testing::Test {
         return run;
     }
     void wait_for(const std::string& id, std::string_view status) {
-        for (int i = 0; i < 3000 && view(id).at("status") != status; ++i) {
+        for (int i = 0; i < 3000 && text(view(id), "status") != status; ++i) {
             std::this_thread::sleep_for(20ms);
         }
-        EXPECT_EQ(view(id).at("status"), status) << json::serialize(view(id)) << server_.log();
+        EXPECT_EQ(text(view(id), "status"), status) << json::serialize(view(id)) << server_.log();
     }
     json::object view(const std::string& id) {
         return http(server_.port(), "GET", "/api/agent/runs/" + id).json().at("run").as_object();
@@ -126,9 +126,9 @@ TEST_F(Interrupt, S15S78AKillWhileItWaitsChangesNothingAndTheAnswerStartsTheCall
     EXPECT_NE(output.find("did it"), std::string::npos) << output;
     EXPECT_NE(output.find("blue"), std::string::npos) << output;
     EXPECT_EQ(effects(thread), "x\n");
-    EXPECT_EQ(view(next).at("created_by_run_id"), id);
+    EXPECT_EQ(text(view(next), "created_by_run_id"), id);
     EXPECT_EQ(view(next).at("run_type"), "resume");
-    EXPECT_EQ(view(id).at("resumed_by_run_id"), next);
+    EXPECT_EQ(text(view(id), "resumed_by_run_id"), next);
     EXPECT_TRUE(pending(thread).empty());
     expect_all_answered(thread);
 }
