@@ -276,8 +276,9 @@ int command_run(const RunOptions& options) {
         base::now_ms(),
         std::nullopt,
     };
-    if (!options.json && ::isatty(STDIN_FILENO) == 1) {
-        session.dialog.emplace(STDIN_FILENO, stdout);
+    std::FILE* screen = ::isatty(STDOUT_FILENO) == 1 ? stdout : stderr;
+    if (!options.json && ::isatty(STDIN_FILENO) == 1 && ::isatty(::fileno(screen)) == 1) {
+        session.dialog.emplace(STDIN_FILENO, screen);
     }
     base::asio::co_spawn((*app)->io(), serve_one(&session), [](std::exception_ptr) {});
     (*app)->io().run();
