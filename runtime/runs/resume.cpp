@@ -194,7 +194,6 @@ store::RunRecord next_run(const store::RunRecord& parent, const Resumption& resu
     run.model_spec = parent.model_spec;
     run.approval_mode = parent.approval_mode;
     run.agent_config = parent.agent_config;
-    run.output_message = parent.output_message;  // until it has an output of its own
     // One lineage has one budget: an orchestrator that approves everything gets no endless run.
     run.steps = parent.steps;
     run.max_steps = parent.max_steps;
@@ -373,6 +372,7 @@ base::Result<Submitted> write_resumption(store::WriteTxn& txn, const Resumption&
     const std::vector<OpenCall> before = approved_before(txn, *parent);
     store::RunRecord run = next_run(*parent, resumption);
     run.status = starts ? store::RunStatus::pending : store::RunStatus::interrupted;
+    run.output_message = starts ? 0 : parent->output_message;
     txn.put_run(run);
     store::EventRecord metadata = events::metadata(run, parent->id);
     txn.add_event(metadata);
