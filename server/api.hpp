@@ -32,6 +32,7 @@ struct Api {
 
 void add_agent_routes(Router& router);
 void add_run_routes(Router& router);
+void add_request_routes(Router& router);
 void add_thread_routes(Router& router);
 void add_checkpoint_routes(Router& router);
 void add_system_routes(Router& router);

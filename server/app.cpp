@@ -101,6 +101,7 @@ void App::make_runs() {
     settings.approval_mode = config.sandbox.tool_approval_mode;
     settings.max_concurrent = config.runs.max_concurrent;
     settings.max_children = config.runs.max_children;
+    settings.max_queued = config.runs.max_queued;
     settings.max_steps = config.runs.max_steps;
     settings.timeout = config.runs.timeout;
     settings.environment = config_.environment;

@@ -6,6 +6,7 @@
 #include "runtime/agents/agent.hpp"
 #include "runtime/agents/agent_table.hpp"
 #include "runtime/models/scripted_script.hpp"
+#include "runtime/runs/request_queue.hpp"
 #include "server/auth.hpp"
 #include "server/policies.hpp"
 #include "server/sandbox_config.hpp"
@@ -66,6 +67,7 @@ struct ApiKeyConfig {
 struct RunsConfig {
     std::uint32_t max_concurrent = base::limits::kMaxConcurrentRuns;
     std::uint32_t max_children = base::limits::kMaxChildRuns;
+    std::uint32_t max_queued = runs::kMaxQueuedRequests;
     bool children_outlive_root = false;
     std::uint32_t max_steps = base::limits::kMaxSteps;
     std::chrono::milliseconds timeout = base::limits::kRunTimeLimit;

@@ -210,6 +210,11 @@ const Fields<RunsConfig>& runs_fields() {
                 &RunsConfig::max_children,
                 {.min = 1, .max = kRunsMax, .doc = "Sub-agent runs at once."}
             )
+            .integer(
+                "max_queued",
+                &RunsConfig::max_queued,
+                {.min = 0, .max = kRunsMax, .doc = "Messages that wait for their thread's run."}
+            )
             .boolean(
                 "children_outlive_root",
                 &RunsConfig::children_outlive_root,

@@ -7,6 +7,7 @@
 #include "runtime/agents/slug.hpp"
 #include "runtime/runs/interrupts.hpp"
 #include "runtime/runs/lineage.hpp"
+#include "server/dto_requests.hpp"
 #include "server/json_body.hpp"
 
 #include <boost/json/serialize.hpp>
@@ -30,7 +31,7 @@ struct RunBody {
     std::optional<std::string> request_id;
     std::optional<std::string> model_spec;
     std::optional<agents::ApprovalMode> tool_approval_mode;
-    QueuePolicy queue_policy = QueuePolicy::enqueue;
+    store::QueuePolicy queue_policy = store::QueuePolicy::enqueue;
     std::optional<base::milliseconds> timeout;
     std::optional<std::uint32_t> max_steps;
 };
@@ -95,7 +96,9 @@ const base::Fields<RunBody>& run_body_fields() {
             .choice(
                 "queue_policy",
                 &RunBody::queue_policy,
-                {{"enqueue", QueuePolicy::enqueue}, {"reject", QueuePolicy::reject}},
+                {{"enqueue", store::QueuePolicy::enqueue},
+                 {"reject", store::QueuePolicy::reject},
+                 {"steer", store::QueuePolicy::steer}},
                 {.doc = "What happens when the thread already has an active run."}
             )
             .duration(
@@ -118,10 +121,6 @@ std::string digest_of(const agents::User& user, const RunBody& body) {
     canonical.erase("meta");
     canonical["uid"] = user.uid;
     return base::sha256_hex(json::serialize(canonical));
-}
-
-const char* to_string(QueuePolicy policy) {
-    return policy == QueuePolicy::reject ? "reject" : "enqueue";
 }
 
 json::object usage_to_json(const store::TokenUsage& usage) {
@@ -197,7 +196,7 @@ json::value time_to_json(std::int64_t ms) {
     return ms == 0 ? json::value() : json::value(base::iso8601(ms));
 }
 
-std::expected<RunRequest, HttpResponse> read_run_request(const HttpRequest& request) {
+std::expected<runs::SubmitRun, HttpResponse> read_run_request(const HttpRequest& request) {
     auto body = read_body(request, run_body_fields());
     if (!body) {
         return std::unexpected(std::move(body.error()));
@@ -206,35 +205,45 @@ std::expected<RunRequest, HttpResponse> read_run_request(const HttpRequest& requ
     if (!request_id) {
         return std::unexpected(std::move(request_id.error()));
     }
-    RunRequest out;
+    runs::SubmitRun out;
     out.queue_policy = body->queue_policy;
-    out.submit.user = request.user;
-    out.submit.body_digest = digest_of(request.user, *body);
-    out.submit.request_id = std::move(*request_id);
-    out.submit.agent_slug = std::move(body->agent_slug);
-    out.submit.query = std::move(body->query);
-    out.submit.thread_id = body->thread_id.value_or("");
-    out.submit.model_spec = std::string(base::trim(body->model_spec.value_or("")));
-    out.submit.approval_mode = body->tool_approval_mode;
-    out.submit.timeout = body->timeout;
-    out.submit.max_steps = body->max_steps;
+    out.user = request.user;
+    out.body_digest = digest_of(request.user, *body);
+    out.request_id = std::move(*request_id);
+    out.agent_slug = std::move(body->agent_slug);
+    out.query = std::move(body->query);
+    out.thread_id = body->thread_id.value_or("");
+    out.model_spec = std::string(base::trim(body->model_spec.value_or("")));
+    out.approval_mode = body->tool_approval_mode;
+    out.timeout = body->timeout;
+    out.max_steps = body->max_steps;
     return out;
 }
 
-json::object submitted_to_json(const runs::Submitted& submitted, QueuePolicy queue_policy) {
-    const store::RunRecord& run = submitted.run;
-    return {
-        {"request_id", run.request_id},
-        {"status", "dispatched"},
-        {"queue_policy", to_string(queue_policy)},
-        {"queue_position", 0},
+json::object submitted_to_json(const runs::Submitted& submitted) {
+    const store::RequestRecord& request = submitted.request;
+    const bool queued = request.status == store::RequestStatus::queued;
+    json::object out{
+        {"request_id", request.request_id},
+        {"status", store::to_string(request.status)},
+        {"queue_policy", store::to_string(request.policy)},
+        {"queue_position", submitted.position},
         {"message_id", text_or_null(submitted.message_id)},
-        {"run_id", run.id},
-        {"run_status", store::to_string(run.status)},
-        {"thread_id", run.thread_id},
-        {"stream_url", "/api/agent/runs/" + run.id + "/events"},
+        {"run_id", nullptr},
+        {"run_status", nullptr},
+        {"thread_id", request.thread_id},
+        {"stream_url", nullptr},
         {"request_events_url", nullptr}
     };
+    if (request.status == store::RequestStatus::dispatched) {
+        out["run_id"] = submitted.run.id;
+        out["run_status"] = store::to_string(submitted.run.status);
+        out["stream_url"] = run_events_url(submitted.run);
+    }
+    if (queued) {
+        out["request_events_url"] = request_events_url(request);
+    }
+    return out;
 }
 
 json::object run_to_json(const store::ReadTxn& txn, const store::RunRecord& run) {

@@ -14,13 +14,6 @@
 
 namespace ars::server {
 
-enum class QueuePolicy : std::uint8_t { enqueue, reject };
-
-struct RunRequest {
-    runs::SubmitRun submit;
-    QueuePolicy queue_policy = QueuePolicy::enqueue;
-};
-
 // What a body that starts or resumes a run may hold beside its own keys.
 struct RunMeta {
     std::optional<std::string> request_id;
@@ -38,11 +31,11 @@ inline constexpr std::int64_t kThreadIdBytes = 200;  // LMDB keys end at 511 byt
 
 // POST /api/agent/runs. The request id may stand in the header Idempotency-Key, in `request_id` and
 // in `meta.request_id`; two that differ are refused.
-[[nodiscard]] std::expected<RunRequest, HttpResponse> read_run_request(const HttpRequest& request);
-
-[[nodiscard]] boost::json::object submitted_to_json(
-    const runs::Submitted& submitted, QueuePolicy queue_policy
+[[nodiscard]] std::expected<runs::SubmitRun, HttpResponse> read_run_request(
+    const HttpRequest& request
 );
+
+[[nodiscard]] boost::json::object submitted_to_json(const runs::Submitted& submitted);
 [[nodiscard]] boost::json::object run_to_json(
     const store::ReadTxn& txn, const store::RunRecord& run
 );

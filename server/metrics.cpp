@@ -66,6 +66,12 @@ std::string metrics_text(const Api& api) {
         "Sub-agent runs that wait for a slot.",
         counts.waiting_children
     );
+    text.single(
+        "ars_requests_queued",
+        "gauge",
+        "Messages that wait for the run of their thread.",
+        counts.queued_requests
+    );
     text.family("ars_sandbox_info", "gauge", "Tier of the sandbox, and how its output is read.");
     text.sample(
         fmt::format(

@@ -1,5 +1,6 @@
 // /api/agent/runs: start or resume a run, look at it, follow it, read its result, cancel it.
 #include "server/api.hpp"
+#include "server/dto_requests.hpp"
 #include "server/dto_resume.hpp"
 #include "server/dto_runs.hpp"
 #include "server/http_error.hpp"
@@ -25,7 +26,7 @@ base::Task<HttpResponse> resume_run(Api& api, const HttpRequest& request) {
     if (!resumed) {
         co_return error_response(resumed.error());
     }
-    boost::json::object body = submitted_to_json(*resumed, QueuePolicy::enqueue);
+    boost::json::object body = submitted_to_json(*resumed);
     if (!wanted->not_applied.empty()) {
         body["not_applied"] = std::move(wanted->not_applied);
     }
@@ -42,13 +43,21 @@ base::Task<HttpResponse> start_run(Api& api, const HttpRequest& request) {
     if (!wanted) {
         co_return std::move(wanted.error());
     }
-    const QueuePolicy policy = wanted->queue_policy;
-    const auto submitted = co_await api.runs.submit(std::move(wanted->submit));
+    const std::string thread_id = wanted->thread_id;
+    const auto submitted = co_await api.runs.submit(std::move(*wanted));
     if (!submitted) {
-        co_return error_response(submitted.error());
+        co_return conflict_response(api, submitted.error(), thread_id);
     }
-    HttpResponse response = json_response(submitted_to_json(*submitted, policy), 202);
-    response.headers.emplace_back("Location", "/api/agent/runs/" + submitted->run.id);
+    if (submitted->request.status == store::RequestStatus::rejected) {
+        co_return rejected_response(*submitted);
+    }
+    HttpResponse response = json_response(submitted_to_json(*submitted), 202);
+    response.headers.emplace_back(
+        "Location",
+        submitted->request.status == store::RequestStatus::dispatched
+            ? "/api/agent/runs/" + submitted->run.id
+            : request_url(submitted->request)
+    );
     co_return response;
 }
 

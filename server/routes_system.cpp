@@ -65,6 +65,7 @@ void add_system_routes(Router& router) {
 void add_routes(Router& router) {
     add_agent_routes(router);
     add_run_routes(router);
+    add_request_routes(router);
     add_thread_routes(router);
     add_checkpoint_routes(router);
     add_system_routes(router);

@@ -4,7 +4,6 @@
 #include "base/digest.hpp"
 #include "base/text.hpp"
 #include "fsmount/layout.hpp"
-#include "runtime/runs/events.hpp"
 
 #include <boost/json/serialize.hpp>
 #include <fmt/format.h>
@@ -22,7 +21,7 @@ namespace {
 constexpr std::size_t kTitleBytes = 80;
 constexpr std::size_t kThreadIdBytes =
     200;  // LMDB keys end at 511 bytes, a child's id is longer than its parent's
-constexpr std::size_t kRequestIdBytes = 128;
+constexpr std::size_t kRequestIdBytes = 200;
 
 base::Result<const agents::Agent*> chat_agent(
     const RunParts& parts, const agents::User& user, const std::string& slug
@@ -92,8 +91,14 @@ base::Result<Intake> check_submission(const RunParts& parts, const SubmitRun& re
     if (auto sound = check_query(request.query); !sound) {
         return std::unexpected(sound.error());
     }
+    if (request.queue_policy == store::QueuePolicy::steer && request.source != "chat" &&
+        request.source != "channel") {
+        return fail(
+            ErrorKind::invalid, "steer_not_allowed", "only messages of a chat can steer a run"
+        );
+    }
     if (request.request_id.size() > kRequestIdBytes) {
-        return fail(ErrorKind::invalid, "bad_request_id", "request_id has at most 128 bytes");
+        return fail(ErrorKind::invalid, "bad_request_id", "request_id has at most 200 bytes");
     }
     const auto found = chat_agent(parts, request.user, request.agent_slug);
     if (!found) {
@@ -124,6 +129,8 @@ base::Result<Intake> check_submission(const RunParts& parts, const SubmitRun& re
     run.agent_slug = agent.slug;
     run.request_id = request.request_id;
     run.body_digest = request.body_digest;
+    run.source = request.source;
+    run.queue_policy = request.queue_policy;
     run.model_spec = !request.model_spec.empty()    ? std::string(base::trim(request.model_spec))
                      : !agent.context.model.empty() ? agent.context.model
                                                     : parts.settings.default_model;
@@ -172,60 +179,154 @@ base::Result<store::ThreadRecord> check_new_thread(
     return thread;
 }
 
-base::Result<Submitted> write_intake(store::WriteTxn& txn, Intake intake) {
-    store::RunRecord& run = intake.run;
-    if (!run.request_id.empty()) {
-        if (const auto known = txn.run_by_request(run.request_id)) {
-            if (known->uid != run.uid || known->body_digest != run.body_digest) {
-                return fail(
-                    ErrorKind::conflict,
-                    "request_id_conflict",
-                    "this request_id was used for a different request; use a new one"
-                );
-            }
-            const auto message = txn.message(known->input_message);
-            return Submitted{*known, message ? message->id : std::string(), true};
-        }
+Submitted submitted_run(const store::ReadTxn& txn, store::RunRecord run, bool replayed) {
+    Submitted out;
+    out.request = request_of(txn, run);
+    out.run = std::move(run);
+    out.message_id = out.request.message_id;
+    out.replayed = replayed;
+    return out;
+}
+
+namespace {
+
+// What the request id stands for already; nothing when it is new.
+std::optional<base::Result<Submitted>> known_request(
+    const store::ReadTxn& txn, const store::RunRecord& wanted
+) {
+    if (wanted.request_id.empty()) {
+        return std::nullopt;
     }
+    Submitted known;
+    if (auto request = txn.request_by_id(wanted.request_id)) {
+        known.replayed = true;
+        known.request = *std::move(request);
+        known.run = txn.run(known.request.run).value_or(store::RunRecord{});
+        known.message_id = known.request.message_id;
+        known.position = queue_position(txn, known.request);
+    } else if (auto run = txn.run_by_request(wanted.request_id)) {
+        known = submitted_run(txn, *std::move(run), true);
+    } else {
+        return std::nullopt;
+    }
+    if (known.request.uid != wanted.uid || known.request.body_digest != wanted.body_digest) {
+        return fail(
+            ErrorKind::conflict,
+            "request_id_conflict",
+            "this request_id was used for a different request; use a new one"
+        );
+    }
+    return known;
+}
+
+base::Result<Submitted> begin_at_once(store::WriteTxn& txn, Intake intake) {
+    store::MessageRecord message;
+    message.content = std::move(intake.query);
+    begin_run(txn, intake.run, intake.thread, std::move(message));
+    return submitted_run(txn, std::move(intake.run), false);
+}
+
+store::RequestRecord request_for(const store::ReadTxn& txn, const Intake& intake) {
+    const store::RunRecord& run = intake.run;
+    store::RequestRecord request;
+    request.request_id = run.request_id.empty() ? "req-" + base::random_uuid() : run.request_id;
+    request.thread = intake.thread.no;
+    request.thread_id = intake.thread.id;
+    request.uid = run.uid;
+    request.agent_slug = run.agent_slug;
+    request.body_digest = run.body_digest;
+    request.source = run.source;
+    request.policy = run.queue_policy;
+    request.message_id = base::random_uuid();
+    request.model_spec = run.model_spec;
+    request.approval_mode = run.approval_mode;
+    request.max_steps = run.max_steps;
+    request.timeout_ms = run.timeout_ms;
+    // A message after a failure is later than it, also within one millisecond: it must not pause.
+    const auto latest = txn.latest_run_of_thread(intake.thread.no);
+    request.created_ms = std::max(base::now_ms(), (latest ? txn.run(*latest)->finished_ms : 0) + 1);
+    return request;
+}
+
+base::Result<Submitted> refuse(
+    store::WriteTxn& txn, const Intake& intake, const QueueState& state
+) {
+    Submitted out;
+    out.request = request_for(txn, intake);
+    out.request.status = store::RequestStatus::rejected;
+    const bool paused = state.status == QueueStatus::paused;
+    out.request.error_type = paused ? "queue_paused" : "run_busy";
+    out.request.error_message =
+        paused ? "earlier messages of this thread wait until somebody continues the queue"
+               : "a run of this thread has not ended, or earlier messages wait; await or cancel it";
+    if (state.blocker) {
+        out.run = *state.blocker;
+        out.request.run = out.run.no;
+    }
+    txn.put_request(out.request);
+    out.message_id = out.request.message_id;
+    return out;
+}
+
+base::Result<Submitted> queue_up(
+    store::WriteTxn& txn, const Intake& intake, const IntakeBounds& bounds
+) {
+    if (txn.queued_requests() >= bounds.max_queued) {
+        return fail(
+            ErrorKind::exhausted,
+            "queue_full",
+            "as many messages as runs.max_queued allows wait for their turn; try again"
+        );
+    }
+    Submitted out;
+    out.request = request_for(txn, intake);
+    out.request.content = intake.query;
+    out.request.agent_config = intake.run.agent_config;
+    txn.put_request(out.request);
+    out.message_id = out.request.message_id;
+    out.position = queue_position(txn, out.request);
+    return out;
+}
+
+}  // namespace
+
+base::Result<Submitted> write_intake(
+    store::WriteTxn& txn, Intake intake, const IntakeBounds& bounds
+) {
+    if (auto known = known_request(txn, intake.run)) {
+        return *std::move(known);
+    }
+    QueueState state;
     if (intake.thread.no == 0) {
         txn.put_thread(intake.thread);
-        intake.thread.root = intake.thread.no;
-        txn.put_thread(intake.thread);
     } else {
-        if (const auto open = txn.open_run_of_thread(intake.thread.no)) {
-            return fail(
-                ErrorKind::conflict,
-                "run_busy",
-                fmt::format(
-                    "run {} of this thread has not ended; await or cancel it", txn.run(*open)->id
-                )
-            );
-        }
-        const auto latest = txn.latest_run_of_thread(intake.thread.no);
-        if (latest && txn.run(*latest)->status == store::RunStatus::interrupted) {
-            return fail(
-                ErrorKind::conflict,
-                "run_interrupted",
-                fmt::format("run {} waits for an answer; resume or cancel it", txn.run(*latest)->id)
-            );
+        state = queue_state(txn, intake.thread.no);
+    }
+    if (state.status == QueueStatus::interrupted) {
+        return fail(
+            ErrorKind::conflict,
+            "run_interrupted",
+            fmt::format("run {} waits for an answer; resume or cancel it", state.blocker->id)
+        );
+    }
+    if (intake.run.queue_policy == store::QueuePolicy::steer) {
+        if (auto allowed = check_steer(txn, intake.thread.no, state); !allowed) {
+            return std::unexpected(allowed.error());
         }
     }
-    run.thread = intake.thread.no;
-    run.thread_id = intake.thread.id;
-    run.scope_id = intake.thread.id;
-    txn.put_run(run);
-    run.root = run.no;
-    store::MessageRecord message;
-    message.thread = run.thread;
-    message.run = run.no;
-    message.role = store::Role::user;
-    message.content = intake.query;
-    txn.add_message(message);
-    run.input_message = message.seq;
-    txn.put_run(run);
-    store::EventRecord metadata = events::metadata(run);
-    txn.add_event(metadata);
-    return Submitted{run, message.id, false};
+    if (state.status != QueueStatus::idle) {
+        return intake.run.queue_policy == store::QueuePolicy::reject
+                   ? refuse(txn, intake, state)
+                   : queue_up(txn, intake, bounds);
+    }
+    if (bounds.no_slot) {
+        return fail(
+            ErrorKind::exhausted,
+            "runs_full",
+            "as many runs as runs.max_concurrent allows are active; try again"
+        );
+    }
+    return begin_at_once(txn, std::move(intake));
 }
 
 }  // namespace ars::runs

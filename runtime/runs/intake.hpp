@@ -20,8 +20,20 @@ struct Intake {
     const RunParts& parts, const NewThread& request
 );
 
-// Key look-up, busy check, thread, message, run and first event in one transaction. Sets `replayed`
-// when the request id is known with the same digest.
-[[nodiscard]] base::Result<Submitted> write_intake(store::WriteTxn& txn, Intake intake);
+// A request that is a run.
+[[nodiscard]] Submitted submitted_run(
+    const store::ReadTxn& txn, store::RunRecord run, bool replayed
+);
+
+struct IntakeBounds {
+    bool no_slot = false;  // a new run can't begin now
+    std::size_t max_queued = kMaxQueuedRequests;
+};
+// Key look-up, the thread's queue, thread, message, run and first event in one transaction. Sets
+// `replayed` when the request id is known with the same digest. A message that is queued behind
+// nothing but a queue that may go on is left to RequestService::advance().
+[[nodiscard]] base::Result<Submitted> write_intake(
+    store::WriteTxn& txn, Intake intake, const IntakeBounds& bounds
+);
 
 }  // namespace ars::runs

@@ -4,6 +4,7 @@
 #include "base/limits.hpp"
 #include "base/text.hpp"
 #include "runtime/runs/events.hpp"
+#include "runtime/runs/intake.hpp"
 #include "runtime/runs/interrupts.hpp"
 #include "runtime/runs/lineage.hpp"
 
@@ -344,7 +345,7 @@ base::Result<Submitted> write_resumption(store::WriteTxn& txn, const Resumption&
     const std::string& request_id = resumption.request.request_id;
     if (auto known = txn.run_by_request(request_id);
         known && known->uid == parent->uid && known->body_digest == resumption.digest) {
-        return Submitted{std::move(*known), "", true};
+        return submitted_run(txn, std::move(*known), true);
     } else if (known || txn.request_by_id(request_id)) {
         return fail(
             ErrorKind::conflict,
@@ -385,7 +386,7 @@ base::Result<Submitted> write_resumption(store::WriteTxn& txn, const Resumption&
         store::EventRecord end = events::end(run);
         txn.add_event(end);
     }
-    return Submitted{run, "", false};
+    return submitted_run(txn, run, false);
 }
 
 }  // namespace ars::runs

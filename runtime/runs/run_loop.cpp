@@ -107,6 +107,9 @@ base::Task<std::optional<RunEnd>> RunLoop::serve() {
             continue;
         }
         run_->taken_over = false;
+        if (is_steered()) {
+            co_return hand_over();
+        }
         if (run_->deadline.passed()) {
             co_return failed(
                 "run_timeout",
@@ -179,6 +182,26 @@ RunEnd RunLoop::interrupted_at(store::Seq message) {
     )
                                   .count();
     return RunEnd{store::RunStatus::interrupted, "", ""};
+}
+
+// A message that steers the thread goes on from what this run has done, so there must be something:
+// the first model call is always made.
+bool RunLoop::is_steered() const {
+    return run_->record.type == store::RunType::chat && run_->record.steps > 0 &&
+           parts_.store.read([this](const store::ReadTxn& txn) {
+               return txn.has_steer(run_->record.thread);
+           });
+}
+
+// Completed, with what it said last.
+RunEnd RunLoop::hand_over() {
+    const auto last = std::find_if(
+        run_->history.rbegin(),
+        run_->history.rend(),
+        [](const store::MessageRecord& message) { return message.role == store::Role::assistant; }
+    );
+    run_->record.output_message = last->seq;
+    return RunEnd{};
 }
 
 base::Task<std::optional<RunEnd>> RunLoop::model_step() {

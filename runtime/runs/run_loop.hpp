@@ -28,6 +28,8 @@ class RunLoop {
     base::Task<std::optional<RunEnd>> model_step();
     [[nodiscard]] RunEnd interrupted_at(store::Seq message);
     [[nodiscard]] bool still_waits(const store::ToolCall& call, std::size_t index) const;
+    [[nodiscard]] bool is_steered() const;
+    RunEnd hand_over();
     base::Task<base::Result<models::ModelReply>> ask_model(
         class DeltaWriter& deltas, const models::ModelRequest& request, models::ModelClient& client
     );

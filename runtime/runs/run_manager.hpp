@@ -9,6 +9,7 @@
 #include "base/task_group.hpp"
 #include "runtime/agents/agent_table.hpp"
 #include "runtime/models/model_registry.hpp"
+#include "runtime/runs/request_service.hpp"
 #include "runtime/runs/thread_fork.hpp"
 #include "runtime/store/store.hpp"
 #include "runtime/tools/child_runs.hpp"
@@ -37,6 +38,8 @@ struct SubmitRun {
     std::optional<agents::ApprovalMode> approval_mode;
     std::optional<base::milliseconds> timeout;
     std::optional<std::uint32_t> max_steps;
+    store::QueuePolicy queue_policy = store::QueuePolicy::enqueue;
+    std::string source = "chat";  // a steer is for "chat" and "channel" only
 };
 
 // The answers to what an interrupted run waits for (contract: resume).
@@ -49,10 +52,14 @@ struct ResumeRun {
     boost::json::value resume;  // runs/resume.hpp has its shape
 };
 
+// What became of a message. Its request says it: dispatched (`run` is its run), queued, rejected
+// (`run` is the one in its way), or cancelled meanwhile.
 struct Submitted {
-    store::RunRecord run;
+    store::RunRecord run;  // no == 0: there is none
     std::string message_id;
-    bool replayed = false;  // the request id was already known: same run
+    bool replayed = false;  // the request id was already known: same request, same run
+    store::RequestRecord request;
+    std::size_t position = 0;  // in the queue of its thread; 1 = next
 };
 
 struct NewThread {
@@ -76,8 +83,10 @@ class RunManager {
   public:
     virtual ~RunManager() = default;
 
-    // Errors: not_found (agent, thread), conflict "run_busy" / "request_id_conflict", exhausted
-    // "runs_full", invalid "unknown_model"...
+    // Refused by its own policy `reject` is no error: the request is stored, and says so. Errors:
+    // not_found (agent, thread), conflict "run_interrupted" / "request_id_conflict" /
+    // "run_not_steerable" / "steer_already_pending", exhausted "runs_full" / "queue_full", invalid
+    // "unknown_model"...
     virtual base::Task<base::Result<Submitted>> submit(SubmitRun request) = 0;
     // The run that goes on from an interrupted one, with the same model, tools and approval mode.
     // It is interrupted itself while other answers are missing. Errors: as runs/resume.hpp lists.
@@ -101,6 +110,9 @@ class RunManager {
         const agents::User& user, const std::string& run_id
     ) const = 0;
 
+    // The queues of threads.
+    [[nodiscard]] virtual RequestService& requests() = 0;
+
     // Following a run: read events after a cursor (store().read), then wait for more. True when
     // something new may be there, false when the deadline passed.
     virtual base::Task<bool> wait_for_events(store::RunNo run, base::Deadline deadline) = 0;
@@ -110,6 +122,7 @@ class RunManager {
         std::size_t running_roots = 0;
         std::size_t running_children = 0;
         std::size_t waiting_children = 0;
+        std::size_t queued_requests = 0;
         std::size_t scopes = 0;
         sandbox::SandboxCounters sandbox;
     };

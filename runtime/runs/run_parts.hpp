@@ -6,6 +6,7 @@
 #include "base/offload.hpp"
 #include "runtime/agents/agent_table.hpp"
 #include "runtime/models/model_registry.hpp"
+#include "runtime/runs/request_queue.hpp"
 #include "runtime/store/store.hpp"
 #include "runtime/tools/environment.hpp"
 #include "runtime/tools/tool.hpp"
@@ -24,6 +25,7 @@ struct RunSettings {
     agents::ApprovalMode approval_mode = agents::ApprovalMode::ask;
     std::uint32_t max_concurrent = base::limits::kMaxConcurrentRuns;
     std::uint32_t max_children = base::limits::kMaxChildRuns;
+    std::uint32_t max_queued = kMaxQueuedRequests;
     std::uint32_t max_steps = base::limits::kMaxSteps;  // no run gets more, whatever its agent says
     base::milliseconds timeout = base::limits::kRunTimeLimit;
     bool children_outlive_root = false;

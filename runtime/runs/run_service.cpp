@@ -34,7 +34,17 @@ RunService::RunService(RunParts parts)
     : parts_(std::move(parts)),
       supervisor_(parts_, tools_),
       child_runs_(parts_, supervisor_),
-      begun_(parts_.executor) {}
+      requests_(
+          parts_.store,
+          parts_.executor,
+          parts_.log,
+          [this](store::RunRecord run) { supervisor_.launch(std::move(run)); }
+      ),
+      begun_(parts_.executor) {
+    supervisor_.when_thread_is_free([this](store::ThreadNo thread) {
+        return requests_.advance(thread);
+    });
+}
 
 base::Task<bool> RunService::wait_until_accepting() {
     if (!accepting_ && !stopping_) {
@@ -55,14 +65,17 @@ base::Task<base::Result<void>> RunService::recover() {
         const bool taken_over = run.attempt > 1;
         supervisor_.launch(std::move(run), {}, taken_over);
     }
-    accepting_ = !stopping_;
+    accepting_ = true;
+    requests_.open();
     begun_.notify_all();
+    co_await requests_.advance_all();
     co_return base::Result<void>();
 }
 
 base::Task<void> RunService::shutdown() {
     accepting_ = false;
     stopping_ = true;
+    requests_.close();
     begun_.notify_all();
     co_await supervisor_.shutdown();
 }
@@ -77,22 +90,28 @@ base::Task<base::Result<Submitted>> RunService::submit(SubmitRun request) {
         co_return std::unexpected(intake.error());
     }
     Slots::Place place = supervisor_.roots().try_take();
-    const bool full = !place;
+    const IntakeBounds bounds{!place, parts_.settings.max_queued};
     std::function<base::Result<Submitted>(store::WriteTxn&)> change =
-        [intake = std::move(*intake), full](store::WriteTxn& txn) -> base::Result<Submitted> {
-        base::Result<Submitted> submitted = write_intake(txn, intake);
-        if (submitted && !submitted->replayed && full) {
-            return fail(
-                ErrorKind::exhausted,
-                "runs_full",
-                "as many runs as runs.max_concurrent allows are active; try again"
-            );
-        }
-        return submitted;
-    };
+        [intake = std::move(*intake), bounds](store::WriteTxn& txn) {
+            return write_intake(txn, intake, bounds);
+        };
     base::Result<Submitted> submitted = co_await parts_.store.write<Submitted>(std::move(change));
-    if (submitted && !submitted->replayed) {
+    if (!submitted || submitted->replayed) {
+        co_return submitted;
+    }
+    if (submitted->request.status == store::RequestStatus::dispatched) {
         supervisor_.launch(submitted->run, std::move(place));
+    } else if (submitted->request.status == store::RequestStatus::queued) {
+        place = Slots::Place();
+        const store::RequestNo no = submitted->request.no;
+        requests_.notify(submitted->request.thread);
+        // The thread may have become free between the end of its run and this message.
+        co_await requests_.advance(submitted->request.thread);
+        parts_.store.read([&](const store::ReadTxn& txn) {
+            submitted->request = txn.request(no).value();
+            submitted->position = queue_position(txn, submitted->request);
+            submitted->run = txn.run(submitted->request.run).value_or(store::RunRecord{});
+        });
     }
     co_return submitted;
 }
@@ -222,6 +241,7 @@ RunManager::Counts RunService::counts() const {
         supervisor_.roots().taken(),
         supervisor_.children().taken(),
         supervisor_.children().waiting(),
+        parts_.store.read([](const store::ReadTxn& txn) { return txn.queued_requests(); }),
         parts_.sandbox.size(),
         parts_.sandbox.counters(),
     };

@@ -36,6 +36,7 @@ class RunService final : public RunManager {
     [[nodiscard]] base::Result<RunOutcome> outcome(
         const agents::User& user, const std::string& run_id
     ) const override;
+    [[nodiscard]] RequestService& requests() override { return requests_; }
     base::Task<bool> wait_for_events(store::RunNo run, base::Deadline deadline) override;
     [[nodiscard]] const store::Store& store() const override { return parts_.store; }
     [[nodiscard]] Counts counts() const override;
@@ -49,6 +50,7 @@ class RunService final : public RunManager {
     ToolSet tools_;
     RunSupervisor supervisor_;
     ChildRunService child_runs_;
+    RequestService requests_;
     base::Notifier begun_;
     bool accepting_ = false;
     bool stopping_ = false;

@@ -38,6 +38,9 @@ RunSupervisor::~RunSupervisor() { assert(live_.empty() && "shutdown() comes befo
 
 void RunSupervisor::launch(store::RunRecord record, Slots::Place place, bool taken_over) {
     const store::RunNo no = record.no;
+    if (stopping_) {
+        return;
+    }
     agents::User user = parts_.user_of(record.uid);
     auto run = std::make_shared<LiveRun>(parts_.executor, std::move(record), std::move(user));
     run->slot = std::move(place);
@@ -102,6 +105,9 @@ base::Task<void> RunSupervisor::serve(LiveRunPtr run) {
     if (ended && run->record.type != store::RunType::subagent &&
         !parts_.settings.children_outlive_root) {
         co_await close_children(run->record.no);
+    }
+    if (run->record.type != store::RunType::subagent && thread_is_free_) {
+        co_await thread_is_free_(run->record.thread);
     }
 }
 
@@ -332,6 +338,7 @@ base::Task<std::optional<store::RunRecord>> RunSupervisor::wait_end(
 }
 
 base::Task<void> RunSupervisor::shutdown() {
+    stopping_ = true;
     std::vector<LiveRunPtr> all;
     for (const auto& [no, run] : live_) {
         all.push_back(run);

@@ -21,7 +21,13 @@ class RunSupervisor {
     ~RunSupervisor();
 
     // Serves a committed run. Without a place it waits for one of its kind (roots, children).
+    // During a shutdown it is left to the next boot.
     void launch(store::RunRecord record, Slots::Place place = {}, bool taken_over = false);
+
+    // What is awaited each time a root run has left its thread, before it is called over.
+    void when_thread_is_free(std::function<base::Task<void>(store::ThreadNo)> then) {
+        thread_is_free_ = std::move(then);
+    }
 
     [[nodiscard]] LiveRunPtr find(store::RunNo run) const;
 
@@ -58,6 +64,8 @@ class RunSupervisor {
     Slots roots_;
     Slots children_;
     std::map<store::RunNo, LiveRunPtr> live_;
+    std::function<base::Task<void>(store::ThreadNo)> thread_is_free_;
+    bool stopping_ = false;
     base::Notifier launched_;
     base::Notifier emptied_;
 };

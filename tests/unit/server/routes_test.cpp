@@ -87,7 +87,7 @@ TEST_F(RoutesTest, FaultsOfARunsBodyAreNamedAllAtOnce) {
     start();
     const RawResponse response = post(
         "/api/agent/runs",
-        R"({"query":"  ","model_specc":"x","queue_policy":"steer","timeout":5,"max_steps":0})"
+        R"({"query":"  ","model_specc":"x","queue_policy":"guided","timeout":5,"max_steps":0})"
     );
     EXPECT_EQ(response.status, 422);
     EXPECT_EQ(response.code(), "invalid_request");

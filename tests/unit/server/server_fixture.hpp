@@ -1,9 +1,11 @@
 // A real listener on a free port of 127.0.0.1 with a real store behind it. Only the run manager is
-// a stand-in: it stores what it is asked to and serves nothing by itself.
+// a stand-in: it stores what it is asked to, with the queue's own rules, and serves nothing by
+// itself.
 #pragma once
 
 #include "base/clock.hpp"
 #include "base/digest.hpp"
+#include "runtime/runs/intake.hpp"
 #include "server/api.hpp"
 #include "server/listener.hpp"
 #include "server/router.hpp"
@@ -28,38 +30,38 @@ namespace ars::server::testing {
 class FakeRunManager final : public runs::RunManager {
   public:
     FakeRunManager(store::Store& store, base::asio::any_io_executor executor)
-        : store_(store), changed_(std::move(executor)) {}
+        : store_(store),
+          requests_(
+              store, executor, quiet_, [this](store::RunRecord run) { launched.push_back(run); }
+          ),
+          changed_(std::move(executor)) {
+        requests_.open();
+    }
 
     base::Task<base::Result<runs::Submitted>> submit(runs::SubmitRun request) override {
         last_submit = request;
         if (submit_error) {
             co_return std::unexpected(*submit_error);
         }
+        runs::Intake intake;
+        intake.query = request.query;
+        intake.run.uid = request.user.uid;
+        intake.run.agent_slug = request.agent_slug;
+        intake.run.request_id = request.request_id;
+        intake.run.body_digest = request.body_digest;
+        intake.run.queue_policy = request.queue_policy;
+        intake.run.source = request.source;
+        if (auto thread = find_thread(request.user, request.thread_id)) {
+            intake.thread = *thread;
+        } else {
+            intake.thread.uid = request.user.uid;
+            intake.thread.agent_slug = request.agent_slug;
+            intake.thread.title = request.query;
+        }
         std::function<base::Result<runs::Submitted>(store::WriteTxn&)> change =
-            [request](store::WriteTxn& txn) -> base::Result<runs::Submitted> {
-            runs::Submitted out;
-            store::ThreadRecord thread;
-            thread.uid = request.user.uid;
-            thread.agent_slug = request.agent_slug;
-            thread.title = request.query;
-            txn.put_thread(thread);
-            out.run.thread = thread.no;
-            out.run.thread_id = thread.id;
-            out.run.uid = request.user.uid;
-            out.run.agent_slug = request.agent_slug;
-            out.run.request_id =
-                request.request_id.empty() ? base::random_uuid() : request.request_id;
-            txn.put_run(out.run);
-            store::MessageRecord message;
-            message.thread = thread.no;
-            message.run = out.run.no;
-            message.content = request.query;
-            txn.add_message(message);
-            out.run.input_message = message.seq;
-            txn.put_run(out.run);
-            out.message_id = message.id;
-            return out;
-        };
+            [intake, bounds = bounds](store::WriteTxn& txn) {
+                return runs::write_intake(txn, intake, bounds);
+            };
         co_return co_await store_.write<runs::Submitted>(std::move(change));
     }
     base::Task<base::Result<runs::Submitted>> resume(runs::ResumeRun request) override {
@@ -68,7 +70,9 @@ class FakeRunManager final : public runs::RunManager {
         if (!run) {
             co_return std::unexpected(run.error());
         }
-        co_return runs::Submitted{*run, "", false};
+        co_return store_.read([&run](const store::ReadTxn& txn) {
+            return runs::submitted_run(txn, *run, false);
+        });
     }
     base::Task<base::Result<store::RunRecord>> cancel(const agents::User& user, std::string run_id)
         override {
@@ -131,6 +135,7 @@ class FakeRunManager final : public runs::RunManager {
         }
         return runs::RunOutcome{*run, run->output_message != 0 ? "the output" : "", ""};
     }
+    runs::RequestService& requests() override { return requests_; }
     base::Task<bool> wait_for_events(store::RunNo, base::Deadline deadline) override {
         ++waiting;
         struct Leave {
@@ -148,12 +153,16 @@ class FakeRunManager final : public runs::RunManager {
     runs::SubmitRun last_submit;
     runs::ResumeRun last_resume;
     std::optional<base::Error> submit_error;
+    runs::IntakeBounds bounds;
+    std::vector<store::RunRecord> launched;  // from the queue
     bool ready = true;
     int waiting = 0;
     Counts figures;
 
   private:
     store::Store& store_;
+    base::Log quiet_{2, base::LogLevel::off};
+    runs::RequestService requests_;
     base::Notifier changed_;
 };
 
