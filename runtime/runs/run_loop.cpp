@@ -230,13 +230,20 @@ base::Task<base::Result<models::ModelReply>> RunLoop::ask_model(
     } catch (...) {
         error = std::current_exception();
     }
-    if (error) {
+    // A cancel may also come when the reply is there and this was not resumed yet: an await would
+    // throw then, and leave the pump behind.
+    const auto state = co_await base::asio::this_coro::cancellation_state;
+    const bool cancelled = state.cancelled() != base::asio::cancellation_type::none;
+    if (error || cancelled) {
         co_await base::shield_from_cancellation();
     }
     deltas.close();
     co_await group.join();
     if (error) {
         std::rethrow_exception(error);
+    }
+    if (cancelled) {
+        throw boost::system::system_error(base::asio::error::operation_aborted);
     }
     co_return reply;
 }
