@@ -208,6 +208,16 @@ Error path_escape(const std::string& guest, std::string_view why) {
     return Error{ErrorKind::forbidden, "path_escape", std::move(message), EXDEV};
 }
 
+Error outside_directory(const std::string& guest, std::string_view why) {
+    std::string message = guest + " is outside the directory that this request is about";
+    if (!why.empty()) {
+        message += " (";
+        message += why;
+        message += ")";
+    }
+    return Error{ErrorKind::forbidden, "path_escape", std::move(message), EXDEV};
+}
+
 Error not_regular_file(const std::string& guest, unsigned mode) {
     const char* what = "something else";
     if (S_ISDIR(mode)) {
@@ -218,6 +228,8 @@ Error not_regular_file(const std::string& guest, unsigned mode) {
         what = "a socket";
     } else if (S_ISCHR(mode) || S_ISBLK(mode)) {
         what = "a device";
+    } else if (S_ISLNK(mode)) {
+        what = "a symbolic link";
     }
     return Error{
         ErrorKind::invalid, "not_regular_file", guest + " is " + what + ", not a regular file", 0

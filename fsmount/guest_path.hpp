@@ -21,6 +21,7 @@ struct GuestPath {
     GuestRoot root = GuestRoot::user_data;
     std::string rest;        // "a/b" without empty, "." or ".." parts; "" names the root itself
     bool directory = false;  // written with a slash at its end: a file there is the wrong thing
+    std::string within;      // below user-data: what lies elsewhere is outside, also behind a link
 
     [[nodiscard]] std::string text() const;   // "/home/gem/user-data/a/b", any bytes
     [[nodiscard]] std::string shown() const;  // the same as quote_path() writes it
@@ -49,5 +50,7 @@ struct GuestPath {
 [[nodiscard]] base::Error file_error(const std::string& guest, int sys_errno);
 [[nodiscard]] base::Error not_regular_file(const std::string& guest, unsigned mode);
 [[nodiscard]] base::Error path_escape(const std::string& guest, std::string_view why);
+// The same code for a path that leaves what it must stay within.
+[[nodiscard]] base::Error outside_directory(const std::string& guest, std::string_view why);
 
 }  // namespace ars::fsmount

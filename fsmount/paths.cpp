@@ -1,7 +1,8 @@
 #include "fsmount/paths.hpp"
 
-#include "fsmount/atomic_file.hpp"
 #include "fsmount/directory_stream.hpp"
+#include "fsmount/layout.hpp"
+#include "fsmount/tree_removal.hpp"
 
 #include <climits>
 
@@ -84,7 +85,9 @@ std::optional<DirectoryEntry> entry_of(int directory, std::string name) {
 }
 
 // What replace_file() needs to know about a place, after the rights of its root were checked.
-Result<Place> writable_place(const Workspace& workspace, const GuestPath& path) {
+Result<Place> writable_place(
+    const Workspace& workspace, const GuestPath& path, LastLink last = LastLink::follow
+) {
     const std::string shown = path.shown();
     if (path.directory) {
         return std::unexpected(not_regular_file(shown, S_IFDIR));
@@ -92,12 +95,12 @@ Result<Place> writable_place(const Workspace& workspace, const GuestPath& path) 
     if (path.root == GuestRoot::skills && workspace.skills() < 0) {
         return std::unexpected(file_error(shown, EROFS));  // what a shell sees there is empty
     }
-    auto place = locate_place(workspace, path);
+    auto place = locate_place(workspace, path, last);
     if (!place && place.error().code == "not_found" && path.root == GuestRoot::user_data) {
         if (auto parent = make_parents(workspace, path); !parent) {
             return std::unexpected(parent.error());
         }
-        place = locate_place(workspace, path);
+        place = locate_place(workspace, path, last);
     }
     if (!place) {
         return place;
@@ -114,6 +117,22 @@ Result<Place> writable_place(const Workspace& workspace, const GuestPath& path) 
     return place;
 }
 
+// What a file that has the place leaves to the one that replaces it.
+Result<FileReplacement> replacement_of(const Place& place, const std::string& shown) {
+    FileReplacement out{place.parent.get(), place.name, 0600, 0, place.exists};
+    if (place.exists) {
+        // A rename would replace a file that a shell may not write to.
+        if (::faccessat(
+                place.parent.get(), place.name.c_str(), W_OK, AT_EACCESS | AT_SYMLINK_NOFOLLOW
+            ) != 0) {
+            return std::unexpected(file_error(shown, errno));
+        }
+        out.mode = place.status.st_mode & 0777U;
+        out.group = place.status.st_gid;
+    }
+    return out;
+}
+
 }  // namespace
 
 FileKind kind_of(mode_t mode) {
@@ -124,6 +143,25 @@ FileKind kind_of(mode_t mode) {
         return FileKind::directory;
     }
     return S_ISLNK(mode) ? FileKind::symlink : FileKind::other;
+}
+
+Paths Paths::within(std::shared_ptr<const Workspace> workspace, const std::string& workdir_path) {
+    Paths out(std::move(workspace), guest_workdir(workdir_path));
+    out.within_ = workdir_path;
+    return out;
+}
+
+Result<GuestPath> Paths::parse(std::string_view path) const {
+    auto out = parse_guest_path(path, cwd_);
+    if (out && !within_.empty()) {
+        out->within = within_;
+        const bool below = out->root == GuestRoot::user_data && out->rest.starts_with(within_) &&
+                           (out->rest.size() == within_.size() || out->rest[within_.size()] == '/');
+        if (!below) {
+            return std::unexpected(outside_directory(out->shown(), ""));
+        }
+    }
+    return out;
 }
 
 Result<OpenFile> Paths::open_read(std::string_view path) const {
@@ -242,20 +280,11 @@ Result<bool> Paths::write_file(
             shown + " was changed by somebody else meanwhile; read it again"
         );
     }
-    unsigned mode = 0600;
-    if (place->exists) {
-        // A rename would replace a file that a shell may not write to.
-        if (::faccessat(
-                place->parent.get(), place->name.c_str(), W_OK, AT_EACCESS | AT_SYMLINK_NOFOLLOW
-            ) != 0) {
-            return std::unexpected(file_error(shown, errno));
-        }
-        mode = place->status.st_mode & 0777U;
+    const auto replacement = replacement_of(*place, shown);
+    if (!replacement) {
+        return std::unexpected(replacement.error());
     }
-    const FileReplacement replacement{
-        place->parent.get(), place->name, mode, place->status.st_gid, place->exists
-    };
-    if (auto written = replace_file(replacement, bytes, shown); !written) {
+    if (auto written = replace_file(*replacement, bytes, shown); !written) {
         return std::unexpected(written.error());
     }
     return !place->exists;
@@ -312,6 +341,137 @@ Result<void> Paths::publish(const Fd& file, std::string_view path) const {
         return std::unexpected(file_error(parsed->shown(), errno));
     }
     return {};
+}
+
+Result<NewFile> Paths::begin_file() const {
+    const auto root = root_descriptor(*workspace_, GuestRoot::user_data);
+    if (!root) {
+        return std::unexpected(root.error());
+    }
+    sweep_temporary_names(*root);
+    return NewFile::make(*root, std::string(kUserData));
+}
+
+Result<bool> Paths::replace_with(NewFile& file, std::string_view path) const {
+    const auto parsed = parse(path);
+    if (!parsed) {
+        return std::unexpected(parsed.error());
+    }
+    const auto place = writable_place(*workspace_, *parsed, LastLink::keep);
+    if (!place) {
+        return std::unexpected(place.error());
+    }
+    const auto replacement = replacement_of(*place, parsed->shown());
+    if (!replacement) {
+        return std::unexpected(replacement.error());
+    }
+    sweep_temporary_names(replacement->directory);
+    if (auto put = file.put_in_place(*replacement, parsed->shown()); !put) {
+        return std::unexpected(put.error());
+    }
+    return !place->exists;
+}
+
+Result<void> Paths::publish_all(std::vector<NamedFile>& files) const {
+    std::vector<Place> places;
+    for (const NamedFile& file : files) {
+        auto place = named_place(file.path);
+        if (!place) {
+            return std::unexpected(place.error());
+        }
+        if (place->exists) {
+            return std::unexpected(file_error(parse(file.path)->shown(), EEXIST));
+        }
+        places.push_back(std::move(*place));
+    }
+    for (std::size_t i = 0; i < files.size(); ++i) {
+        const FileReplacement target{places[i].parent.get(), places[i].name, 0600, 0, false};
+        auto put = files[i].file.put_in_place(target, parse(files[i].path)->shown());
+        if (put) {
+            continue;
+        }
+        while (i-- > 0) {  // a name was taken meanwhile: those that were given are taken back
+            struct stat ours{};
+            struct stat there{};
+            const char* const name = places[i].name.c_str();
+            const int parent = places[i].parent.get();
+            if (::fstat(files[i].file.descriptor(), &ours) == 0 &&
+                ::fstatat(parent, name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+                ours.st_ino == there.st_ino) {
+                ::unlinkat(parent, name, 0);
+            }
+        }
+        return put;
+    }
+    return {};
+}
+
+Result<void> Paths::make_directory(std::string_view path) const {
+    const auto place = named_place(path);
+    if (!place) {
+        return std::unexpected(place.error());
+    }
+    const std::string shown = parse(path)->shown();
+    if (::mkdirat(place->parent.get(), place->name.c_str(), 0700) != 0) {
+        return std::unexpected(file_error(shown, errno));
+    }
+    const Fd made(::openat(
+        place->parent.get(), place->name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC
+    ));
+    if (!made || ::fchmod(made.get(), 0700) != 0) {
+        return std::unexpected(file_error(shown, errno));
+    }
+    return {};
+}
+
+Result<void> Paths::remove(std::string_view path, base::Deadline deadline) const {
+    const auto place = named_place(path);
+    if (!place) {
+        return std::unexpected(place.error());
+    }
+    const std::string shown = parse(path)->shown();
+    if (!place->exists) {
+        return std::unexpected(file_error(shown, ENOENT));
+    }
+    const char* const name = place->name.c_str();
+    if (!S_ISDIR(place->status.st_mode)) {
+        return ::unlinkat(place->parent.get(), name, 0) == 0
+                   ? Result<void>()
+                   : std::unexpected(file_error(shown, errno));
+    }
+    if (!remove_tree_at(place->parent.get(), name, deadline)) {
+        return base::fail(
+            base::ErrorKind::unavailable,
+            "not_removed",
+            shown +
+                " could not be removed whole: it holds too much for one request, or something "
+                "that may not be removed; ask again, or look at what is left"
+        );
+    }
+    return {};
+}
+
+// The place of a name below user-data that may be made or removed: a link is the place itself.
+Result<Place> Paths::named_place(std::string_view path) const {
+    const auto parsed = parse(path);
+    if (!parsed) {
+        return std::unexpected(parsed.error());
+    }
+    auto place = locate_place(*workspace_, *parsed, LastLink::keep);
+    if (!place) {
+        return place;
+    }
+    if (place->root != GuestRoot::user_data) {
+        return std::unexpected(file_error(parsed->shown(), EROFS));
+    }
+    if (place->name.empty()) {
+        return base::fail(
+            base::ErrorKind::invalid,
+            "is_root",
+            parsed->shown() + " is the root: name something in it"
+        );
+    }
+    return place;
 }
 
 Result<OpenFile> open_entry(int directory, const char* name, const std::string& shown) {

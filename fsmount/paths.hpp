@@ -6,8 +6,10 @@
 // a host path. Codes: see file_error() in guest_path.hpp.
 #pragma once
 
+#include "base/deadline.hpp"
 #include "base/fd.hpp"
 #include "base/result.hpp"
+#include "fsmount/atomic_file.hpp"
 #include "fsmount/guest_path.hpp"
 #include "fsmount/resolution.hpp"
 #include "fsmount/workspace.hpp"
@@ -69,6 +71,12 @@ struct WriteOptions {
         expected;  // refuse with "changed_meanwhile" when the file is another one by now
 };
 
+// Content that is whole and waits for its name.
+struct NamedFile {
+    NewFile file;
+    std::string path;
+};
+
 class Paths {
   public:
     Paths(
@@ -78,10 +86,14 @@ class Paths {
     )
         : workspace_(std::move(workspace)), cwd_(std::move(cwd)), resolver_(resolver) {}
 
+    // Only what lies below this workdir, which is the current directory: anything else is
+    // "path_escape". Links are followed inside it.
+    [[nodiscard]] static Paths within(
+        std::shared_ptr<const Workspace> workspace, const std::string& workdir_path
+    );
+
     // The absolute guest path that `path` means, checked as text only.
-    [[nodiscard]] base::Result<GuestPath> parse(std::string_view path) const {
-        return parse_guest_path(path, cwd_);
-    }
+    [[nodiscard]] base::Result<GuestPath> parse(std::string_view path) const;
 
     // A regular file, opened for reading. A FIFO, socket, device or directory is "not_regular_file"
     // at once.
@@ -113,10 +125,27 @@ class Paths {
     [[nodiscard]] base::Result<base::Fd> create_unnamed_file(std::string_view path) const;
     [[nodiscard]] base::Result<void> publish(const base::Fd& file, std::string_view path) const;
 
+    // For content that comes piece by piece, on any file system; its name comes last.
+    [[nodiscard]] base::Result<NewFile> begin_file() const;
+    // As write_file() with `overwrite`, but a link as the last part is refused. True: it is new.
+    [[nodiscard]] base::Result<bool> replace_with(NewFile& file, std::string_view path) const;
+    // All get their names, or none: "already_exists" when anything, a link too, has one of them.
+    // Directories are not made.
+    [[nodiscard]] base::Result<void> publish_all(std::vector<NamedFile>& files) const;
+
+    // One directory, 0700; "already_exists" when anything has the name.
+    [[nodiscard]] base::Result<void> make_directory(std::string_view path) const;
+    // What has the name: a link itself, a directory with all that is in it. Errors: "is_root",
+    // unavailable "not_removed" when the deadline passed or something may not be removed.
+    [[nodiscard]] base::Result<void> remove(std::string_view path, base::Deadline deadline) const;
+
   private:
+    [[nodiscard]] base::Result<Place> named_place(std::string_view path) const;
+
     std::shared_ptr<const Workspace> workspace_;
     std::string cwd_;
     Resolver resolver_;
+    std::string within_;
 };
 
 // One regular file of a directory held open, never following a link, never blocking. Used by walks

@@ -4,6 +4,7 @@
 
 #include <climits>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <deque>
@@ -45,7 +46,7 @@ bool kernel_undecided(int error) {
 class Walk {
   public:
     Walk(const Workspace& workspace, const GuestPath& path)
-        : workspace_(workspace), shown_(path.shown()) {
+        : workspace_(workspace), shown_(path.shown()), within_(split_path(path.within)) {
         prepend(path.text() + (path.directory ? "/" : ""));
     }
 
@@ -62,30 +63,30 @@ class Walk {
     }
 
     Result<Located> located() {
+        if (!inside()) {
+            return std::unexpected(escape());
+        }
         if (missing_) {
             return std::unexpected(file_error(shown_, ENOENT));
         }
-        if (levels_.size() <= kVirtual) {
-            return std::unexpected(escape());
-        }
         Located out{root_, std::move(levels_.back().fd), {}};
         if (::fstat(out.object.get(), &out.status) != 0) {
-            return std::unexpected(file_error(shown_, errno));
+            return std::unexpected(failure(errno));
         }
         return out;
     }
 
     Result<Place> place() {
-        if (levels_.size() <= kVirtual) {
+        if (!inside()) {
             return std::unexpected(escape());
         }
         Place out;
         out.root = root_;
         out.exists = !missing_;
         if (!missing_ && ::fstat(levels_.back().fd.get(), &out.status) != 0) {
-            return std::unexpected(file_error(shown_, errno));
+            return std::unexpected(failure(errno));
         }
-        if (levels_.size() > kVirtual + 1) {
+        if (levels_.size() > kVirtual + 1 + within_.size()) {
             out.name = std::move(levels_.back().name);
             levels_.pop_back();
             out.parent = std::move(levels_.back().fd);
@@ -100,8 +101,27 @@ class Walk {
     };
     static constexpr std::size_t kVirtual = 2;  // levels "home" and "gem"
 
+    // The levels are where we really are: links on the way left none.
+    [[nodiscard]] bool inside() const {
+        if (within_.empty()) {
+            return levels_.size() > kVirtual;
+        }
+        const auto same = [](const std::string& part, const Level& level) {
+            return part == level.name;
+        };
+        return root_ == GuestRoot::user_data && levels_.size() > kVirtual + within_.size() &&
+               std::equal(within_.begin(), within_.end(), levels_.begin() + kVirtual + 1, same);
+    }
+
     [[nodiscard]] Error escape() const {
-        return path_escape(shown_, link_.empty() ? "" : "a link leads to " + quote_path(link_));
+        const std::string why = link_.empty() ? "" : "a link leads to " + quote_path(link_);
+        return within_.empty() ? path_escape(shown_, why) : outside_directory(shown_, why);
+    }
+
+    // Of what a link leads to outside, not even that it is missing is told.
+    [[nodiscard]] Error failure(int error) const {
+        const bool told = within_.empty() || link_.empty() || inside();
+        return told ? file_error(shown_, error) : escape();
     }
 
     // A "." stays at the end of what can only be a directory: with a part still to come, a file is
@@ -171,18 +191,18 @@ class Walk {
                 levels_.push_back({part, Fd()});
                 return {};
             }
-            return std::unexpected(file_error(shown_, errno));
+            return std::unexpected(failure(errno));
         }
         struct stat status{};
         if (::fstat(child.get(), &status) != 0) {
-            return std::unexpected(file_error(shown_, errno));
+            return std::unexpected(failure(errno));
         }
         const bool is_last = pending_.empty();
         if (S_ISLNK(status.st_mode) && !(is_last && last == LastLink::keep)) {
             return follow(child);
         }
         if (!is_last && !S_ISDIR(status.st_mode)) {
-            return std::unexpected(file_error(shown_, ENOTDIR));
+            return std::unexpected(failure(ENOTDIR));
         }
         levels_.push_back({part, std::move(child)});
         return {};
@@ -195,7 +215,7 @@ class Walk {
         std::array<char, PATH_MAX> target{};
         const ssize_t size = ::readlinkat(link.get(), "", target.data(), target.size());
         if (size < 0) {
-            return std::unexpected(file_error(shown_, errno));
+            return std::unexpected(failure(errno));
         }
         link_.assign(target.data(), static_cast<std::size_t>(size));
         if (link_.starts_with('/')) {
@@ -207,6 +227,7 @@ class Walk {
 
     const Workspace& workspace_;
     std::string shown_;
+    std::vector<std::string> within_;
     std::string link_;  // the last link followed, for the error
     std::deque<std::string> pending_;
     std::vector<Level> levels_;
@@ -232,7 +253,7 @@ Result<Located> locate(
     if (!root) {
         return std::unexpected(root.error());
     }
-    if (resolver == Resolver::kernel) {
+    if (resolver == Resolver::kernel && path.within.empty()) {
         const int flags = O_PATH | (last == LastLink::keep ? O_NOFOLLOW : 0);
         Located out{path.root, open_beneath(*root, path, flags), {}};
         if (out.object) {
@@ -252,9 +273,9 @@ Result<Located> locate(
     return walk.located();
 }
 
-Result<Place> locate_place(const Workspace& workspace, const GuestPath& path) {
+Result<Place> locate_place(const Workspace& workspace, const GuestPath& path, LastLink last) {
     Walk walk(workspace, path);
-    if (auto done = walk.run(LastLink::follow); !done) {
+    if (auto done = walk.run(last); !done) {
         return std::unexpected(done.error());
     }
     return walk.place();

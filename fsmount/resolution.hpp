@@ -36,15 +36,17 @@ struct Located {
 );
 
 // Where a file is or would be: the directory it lies in, and its name there. A link as the last
-// part is followed to the place it names, even when nothing is there yet.
+// part is followed to the place it names, even when nothing is there yet, or is itself the place.
 struct Place {
     GuestRoot root = GuestRoot::user_data;
-    base::Fd parent;   // O_PATH directory; none when the path names a guest root
-    std::string name;  // one part; empty when the path names a guest root
+    base::Fd parent;   // O_PATH directory; none when the path names a root
+    std::string name;  // one part; empty when the path names a guest root, or what it is within
     bool exists = false;
     struct stat status{};
 };
-[[nodiscard]] base::Result<Place> locate_place(const Workspace& workspace, const GuestPath& path);
+[[nodiscard]] base::Result<Place> locate_place(
+    const Workspace& workspace, const GuestPath& path, LastLink last = LastLink::follow
+);
 
 // Makes every missing directory before the last part, 0700 whatever the umask. A link on the way is
 // an error: what is made must lie where the path says. Returns the last directory (O_PATH).

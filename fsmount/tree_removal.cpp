@@ -55,11 +55,16 @@ void empty_directory(int directory, int depth, base::Deadline deadline) {
 }  // namespace
 
 void remove_tree(const std::string& path, base::Deadline deadline) {
-    const base::Fd directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-    if (directory) {
-        empty_directory(directory.get(), 0, deadline);
+    (void)remove_tree_at(AT_FDCWD, path.c_str(), deadline);
+}
+
+bool remove_tree_at(int directory, const char* name, base::Deadline deadline) {
+    constexpr int kFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+    const base::Fd tree(::openat(directory, name, kFlags));
+    if (tree) {
+        empty_directory(tree.get(), 0, deadline);
     }
-    (void)::rmdir(path.c_str());
+    return ::unlinkat(directory, name, AT_REMOVEDIR) == 0 || errno == ENOENT;
 }
 
 }  // namespace ars::fsmount

@@ -7,6 +7,7 @@
 #include "runtime/agents/agent_table.hpp"
 #include "runtime/runs/run_manager.hpp"
 #include "server/auth.hpp"
+#include "server/file_transfer.hpp"
 #include "server/http_limits.hpp"
 
 #include <cstdint>
@@ -27,6 +28,7 @@ struct Api {
     std::string sandbox_tier;     // shown by discovery: "namespaces", "landlock"
     std::string child_io;         // "io_uring", "epoll"
     std::int64_t started_ms = 0;  // wall clock
+    FileAccess files;
     HttpLimits limits;
 };
 
@@ -35,6 +37,7 @@ void add_run_routes(Router& router);
 void add_request_routes(Router& router);
 void add_thread_routes(Router& router);
 void add_checkpoint_routes(Router& router);
+void add_file_routes(Router& router);
 void add_system_routes(Router& router);
 // All of the above.
 void add_routes(Router& router);

@@ -128,6 +128,10 @@ void App::make_runs() {
     runs_->set_tools(std::move(tools));
 }
 
+FileAccess App::file_access() {
+    return {[this](const std::string& uid) { return workspace_of(uid); }, &offload_};
+}
+
 base::Result<std::shared_ptr<fsmount::Workspace>> App::workspace_of(const std::string& uid) const {
     if (options_.workspace) {
         return options_.workspace;

@@ -12,6 +12,7 @@
 #include "runtime/store/store.hpp"
 #include "sandbox/scope.hpp"
 #include "server/config.hpp"
+#include "server/file_transfer.hpp"
 
 #include <boost/asio/io_context.hpp>
 
@@ -49,6 +50,7 @@ class App {
     [[nodiscard]] const base::Log& log() const { return log_; }
     [[nodiscard]] sandbox::Sandbox& sandbox() { return *sandbox_; }
 
+    [[nodiscard]] FileAccess file_access();
     [[nodiscard]] base::Result<std::shared_ptr<fsmount::Workspace>> workspace_of(
         const std::string& uid
     ) const;

@@ -199,6 +199,7 @@ int command_serve(const ServeOptions& options) {
         "probing",
         app.sandbox().backend(),
         base::now_ms(),
+        app.file_access(),
         HttpLimits{},
     };
     Router router(api);

@@ -11,11 +11,23 @@
 
 namespace ars::server {
 
+inline constexpr std::size_t kUploadBytes =
+    100 * base::limits::kMiB;  // file content of one request
+inline constexpr std::size_t kUploadFiles = 50;
+inline constexpr auto kUploadTimeout =
+    std::chrono::minutes(10);  // kUploadBytes at 175 KiB a second
+inline constexpr std::size_t kDownloadBytes = 1 * base::limits::kGiB;
+inline constexpr std::size_t kFilePiece = 128 * base::limits::kKiB;  // read or written at a time
+inline constexpr std::size_t kTreePage = 1000;                       // entries of one answer
+inline constexpr auto kTreeRemoval =
+    std::chrono::seconds(10);  // of one request: it holds a thread for file work
+
 struct HttpLimits {
     std::size_t head_bytes = base::limits::kRequestHeadBytes;
     std::size_t body_bytes = base::limits::kRequestBodyBytes;
     std::size_t connections = base::limits::kConnections;
-    base::milliseconds read_timeout = base::limits::kHttpReadTimeout;    // one request, whole
+    base::milliseconds read_timeout = base::limits::kHttpReadTimeout;  // one request, whole
+    base::milliseconds body_timeout = kUploadTimeout;  // of a body that is read in pieces, whole
     base::milliseconds idle_timeout = base::limits::kHttpIdleTimeout;    // between requests
     base::milliseconds write_timeout = base::limits::kHttpWriteTimeout;  // one write
     base::milliseconds heartbeat = base::limits::kSseHeartbeat;

@@ -61,6 +61,8 @@ std::string_view reason_of(int status) {
             return "Service Unavailable";
         case 504:
             return "Gateway Timeout";
+        case 507:
+            return "Insufficient Storage";
         default:
             return "Status";
     }
@@ -130,6 +132,7 @@ void HttpRequest::clear() {
     http_1_1 = true;
     keep_alive = true;
     body.clear();
+    peer = nullptr;
     route = nullptr;
     params.clear();
     user = {};
@@ -256,9 +259,9 @@ void append_head(std::string& out, const HttpResponse& response, bool keep_alive
     out += response.content_type;
     if (chunked) {
         out += "\r\nTransfer-Encoding: chunked";
-    } else if (!response.stream) {
+    } else if (!response.stream || response.stream_bytes) {
         out += "\r\nContent-Length: ";
-        append_number(out, response.body.size());
+        append_number(out, response.stream_bytes.value_or(response.body.size()));
     }
     out += "\r\n";
     for (const auto& [name, value] : response.headers) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/async.hpp"
+#include "base/result.hpp"
 #include "runtime/agents/agent.hpp"
 
 #include <cstddef>
@@ -20,6 +21,18 @@ enum class Method : std::uint8_t { get, head, post, put, patch, del, options, ot
 [[nodiscard]] std::string_view to_string(Method method);
 
 struct Route;
+
+// The client's end while its request is answered.
+class HttpPeer {
+  public:
+    virtual ~HttpPeer() = default;
+    // The next bytes of the body, until the next call; empty after the last. For routes that read
+    // their body themselves. Errors: too_large "body_too_large", timeout "request_timeout", invalid
+    // "bad_request". Throws operation_aborted when the client left or the server stops.
+    virtual base::Task<base::Result<std::string_view>> read_body() = 0;
+    // Whether the client hung up: asked by what waits long for something else.
+    [[nodiscard]] virtual bool has_left() = 0;
+};
 
 // One request. A session fills it, and fills it again for the next one: its buffers keep their
 // memory.
@@ -44,6 +57,8 @@ class HttpRequest {
     bool http_1_1 = true;
     bool keep_alive = true;
     std::string body;
+
+    HttpPeer* peer = nullptr;  // set by the session while the request is answered
 
     // Set by the router.
     const Route* route = nullptr;
@@ -89,8 +104,9 @@ struct HttpResponse {
     std::string body;
     std::string_view content_type = "application/json";  // of static storage
     std::vector<std::pair<std::string_view, std::string>> headers;
-    std::unique_ptr<StreamBody> stream;  // sent instead of `body`
-    std::string log_note;                // for the server's log only
+    std::unique_ptr<StreamBody> stream;         // sent instead of `body`
+    std::optional<std::uint64_t> stream_bytes;  // when it is known how long `stream` is
+    std::string log_note;                       // for the server's log only
 };
 
 // Percent-decoding of a path segment or, with `plus_is_space`, of a query part. Nothing on a broken

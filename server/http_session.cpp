@@ -31,6 +31,10 @@ bool is_aborted(const boost::system::system_error& error) {
     return error.code() == asio::error::operation_aborted;
 }
 
+HttpResponse body_too_large(std::uint64_t most) {
+    return error_response(413, "body_too_large", fmt::format("the body is over {} bytes", most));
+}
+
 }  // namespace
 
 HttpSession::HttpSession(
@@ -101,7 +105,9 @@ base::Task<void> HttpSession::converse() {
             co_return;
         }
         HttpResponse response = refusal_ ? std::move(*refusal_) : co_await answer();
-        const bool keep_alive = request_.keep_alive && request_.http_1_1 && !stopping_;
+        // What a handler left of its body is not read: the connection ends.
+        const bool keep_alive =
+            request_.keep_alive && request_.http_1_1 && !stopping_ && parser_.done();
         if (response.stream && request_.method != Method::head) {
             co_await stream(std::move(response));
             co_return;
@@ -116,6 +122,7 @@ base::Task<void> HttpSession::converse() {
             co_return;
         }
         parser_.reset();
+        std::string().swap(piece_);
         refusal_.reset();
         head_checked_ = false;
         request_deadline_ = TimePoint::max();
@@ -148,9 +155,7 @@ HttpSession::Step HttpSession::parse() {
                 fmt::format("request line and headers are over {} bytes", limits_.head_bytes)
             ));
         case RequestParser::State::body_too_large:
-            return refuse(error_response(
-                413, "body_too_large", fmt::format("the body is over {} bytes", limits_.body_bytes)
-            ));
+            return refuse(body_too_large(limits_.body_bytes));
         case RequestParser::State::need_more:
         case RequestParser::State::done:
             break;
@@ -169,6 +174,11 @@ HttpSession::Step HttpSession::check_head(RequestParser::State state) {
         return refuse(error_response(400, "bad_host", "exactly one Host header is needed"));
     }
     refusal_ = router_.admit(request_);
+    const BodyHandler* const reads_body = refusal_ ? nullptr : request_.route->reads_body();
+    const std::uint64_t most = reads_body != nullptr ? reads_body->body_bytes : limits_.body_bytes;
+    if (!refusal_ && !parser_.limit_body(most)) {
+        return refuse(body_too_large(most));
+    }
     if (whole) {
         return Step::request_ready;
     }
@@ -184,6 +194,10 @@ HttpSession::Step HttpSession::check_head(RequestParser::State state) {
         if (request_.body.empty()) {
             out_ += "HTTP/1.1 100 Continue\r\n\r\n";
         }
+    }
+    if (reads_body != nullptr) {
+        request_deadline_ = steady_clock::now() + limits_.body_timeout;
+        return Step::request_ready;
     }
     return Step::need_bytes;
 }
@@ -258,6 +272,7 @@ void HttpSession::make_room() {
 
 base::Task<HttpResponse> HttpSession::answer() {
     std::optional<HttpResponse> response;
+    request_.peer = this;
     try {
         Router::Reply reply = router_.handle(request_);
         if (auto* ready = std::get_if<HttpResponse>(&reply)) {
@@ -294,7 +309,9 @@ void HttpSession::append(const HttpResponse& response, bool keep_alive) {
              {"reason", response.log_note}}
         );
     }
-    append_head(out_, response, keep_alive, response.stream && request_.http_1_1);
+    append_head(
+        out_, response, keep_alive, response.stream && !response.stream_bytes && request_.http_1_1
+    );
     if (request_.method != Method::head) {
         out_ += response.body;
     }
@@ -354,7 +371,7 @@ base::Task<void> HttpSession::linger() {
 // --------------------------------------------------------------------------------------
 
 base::Task<void> HttpSession::stream(HttpResponse response) {
-    chunked_ = request_.http_1_1;
+    chunked_ = request_.http_1_1 && !response.stream_bytes;
     append(response, false);
     if (!send_now()) {
         co_await send_rest();

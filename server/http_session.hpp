@@ -25,7 +25,7 @@
 
 namespace ars::server {
 
-class HttpSession final : private StreamWriter {
+class HttpSession final : private StreamWriter, private HttpPeer {
   public:
     // All references outlive the session.
     HttpSession(
@@ -70,6 +70,11 @@ class HttpSession final : private StreamWriter {
     base::Task<void> watch_peer(base::TaskGroup& sender);
     base::Task<void> write(std::string_view bytes) override;
 
+    // http_session_body.cpp
+    base::Task<base::Result<std::string_view>> read_body() override;
+    base::Task<bool> fill_body();
+    [[nodiscard]] bool has_left() override;
+
     base::asio::ip::tcp::socket socket_;
     const Router& router_;
     const HttpLimits& limits_;
@@ -88,6 +93,7 @@ class HttpSession final : private StreamWriter {
     Phase phase_ = Phase::idle;
     TimePoint deadline_ = TimePoint::max();          // of the await under way
     TimePoint request_deadline_ = TimePoint::max();  // of the request that is being read
+    std::string piece_;                              // what read_body() gave last
     bool head_checked_ = false;
     bool stopping_ = false;
     bool expired_ = false;

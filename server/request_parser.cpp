@@ -41,11 +41,13 @@ class Sink final : public http::basic_parser<true> {
   public:
     Sink(HttpRequest& request, std::size_t head_bytes, std::size_t body_bytes) : request_(request) {
         header_limit(static_cast<std::uint32_t>(head_bytes));
-        body_limit(body_bytes);
+        body_limit(boost::none);  // Beast's can't be raised once the head is known
+        most_ = body_bytes;
         eager(true);
     }
 
     [[nodiscard]] bool unsupported() const { return unsupported_; }
+    void limit(std::uint64_t most) { most_ = most; }
 
   private:
     void
@@ -71,19 +73,25 @@ class Sink final : public http::basic_parser<true> {
     }
     void on_header_impl(error_code&) override { request_.keep_alive = keep_alive(); }
     void on_body_init_impl(const boost::optional<std::uint64_t>&, error_code&) override {}
-    std::size_t on_body_impl(boost::beast::string_view body, error_code&) override {
+    std::size_t on_body_impl(boost::beast::string_view body, error_code& ec) override {
+        received_ += body.size();
+        if (received_ > most_) {
+            ec = http::error::body_limit;
+            return 0;
+        }
         request_.body += view(body);
         return body.size();
     }
     void on_chunk_header_impl(std::uint64_t, boost::beast::string_view, error_code&) override {}
-    std::size_t on_chunk_body_impl(std::uint64_t, boost::beast::string_view body, error_code&)
+    std::size_t on_chunk_body_impl(std::uint64_t, boost::beast::string_view body, error_code& ec)
         override {
-        request_.body += view(body);
-        return body.size();
+        return on_body_impl(body, ec);
     }
     void on_finish_impl(error_code&) override {}
 
     HttpRequest& request_;
+    std::uint64_t most_ = 0;
+    std::uint64_t received_ = 0;
     bool unsupported_ = false;
 };
 
@@ -113,6 +121,14 @@ void RequestParser::reset() {
 bool RequestParser::head_done() const { return impl_->sink->is_header_done(); }
 
 bool RequestParser::started() const { return impl_->started; }
+
+bool RequestParser::done() const { return impl_->sink->is_done(); }
+
+bool RequestParser::limit_body(std::uint64_t bytes) {
+    impl_->sink->limit(bytes);
+    const auto declared = impl_->sink->content_length();
+    return !declared || *declared <= bytes;
+}
 
 std::size_t RequestParser::put(std::string_view bytes, State& state) {
     impl_->started = impl_->started || !bytes.empty();

@@ -34,6 +34,10 @@ class RequestParser {
     [[nodiscard]] bool head_done() const;
     // True once a byte of the request was given.
     [[nodiscard]] bool started() const;
+    // True when the whole request was given.
+    [[nodiscard]] bool done() const;
+    // Once the head is done: how much body this request may have. False when it declares more.
+    [[nodiscard]] bool limit_body(std::uint64_t bytes);
 
   private:
     struct Impl;

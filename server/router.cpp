@@ -76,12 +76,7 @@ HttpResponse method_not_allowed(const std::vector<Route>& routes) {
 Router::Router(Api& api) : api_(api), root_(std::make_unique<Node>()) {}
 Router::~Router() = default;
 
-void Router::add(
-    Method method,
-    std::string_view pattern,
-    std::variant<QuickHandler, SlowHandler> handler,
-    Access access
-) {
+void Router::add(Method method, std::string_view pattern, Handler handler, Access access) {
     Node* node = root_.get();
     while (!pattern.empty()) {
         const std::string_view segment = next_segment(pattern);
@@ -141,7 +136,8 @@ std::optional<HttpResponse> Router::admit(HttpRequest& request) const {
         }
         request.user = std::move(*user);
     }
-    if (has_body(request) && !is_json_type(request.header("content-type").value_or(""))) {
+    if (!route->reads_body() && has_body(request) &&
+        !is_json_type(request.header("content-type").value_or(""))) {
         return error_response(
             415, "unsupported_media_type", "send the body with Content-Type: application/json"
         );
@@ -154,6 +150,9 @@ Router::Reply Router::handle(const HttpRequest& request) const {
     const auto& handler = request.route->handler;
     if (const auto* quick = std::get_if<QuickHandler>(&handler)) {
         return (*quick)(api_, request);
+    }
+    if (const auto* reads_body = std::get_if<BodyHandler>(&handler)) {
+        return reads_body->handler(api_, request);
     }
     return std::get<SlowHandler>(handler)(api_, request);
 }

@@ -23,12 +23,24 @@ struct Api;
 using QuickHandler = HttpResponse (*)(Api& api, const HttpRequest& request);
 using SlowHandler = base::Task<HttpResponse> (*)(Api& api, const HttpRequest& request);
 
+// Those that take a body of any type and read it piece by piece from request.peer; `body_bytes` is
+// its bound.
+struct BodyHandler {
+    SlowHandler handler;
+    std::uint64_t body_bytes;
+};
+using Handler = std::variant<QuickHandler, SlowHandler, BodyHandler>;
+
 enum class Access : std::uint8_t { key, open };
 
 struct Route {
     Method method;
     Access access;
-    std::variant<QuickHandler, SlowHandler> handler;
+    Handler handler;
+
+    [[nodiscard]] const BodyHandler* reads_body() const {
+        return std::get_if<BodyHandler>(&handler);
+    }
 };
 
 class Router {
@@ -40,12 +52,7 @@ class Router {
 
     // `pattern` is a path whose segments may be "{name}": "/api/agent/runs/{id}". A literal segment
     // wins over a name.
-    void add(
-        Method method,
-        std::string_view pattern,
-        std::variant<QuickHandler, SlowHandler> handler,
-        Access access = Access::key
-    );
+    void add(Method method, std::string_view pattern, Handler handler, Access access = Access::key);
 
     // Called when the head of a request is known, before its body is read: finds the route and the
     // user, or refuses.

@@ -68,6 +68,7 @@ void add_routes(Router& router) {
     add_request_routes(router);
     add_thread_routes(router);
     add_checkpoint_routes(router);
+    add_file_routes(router);
     add_system_routes(router);
 }
 

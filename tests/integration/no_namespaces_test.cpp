@@ -6,7 +6,9 @@
 #include <boost/json/parse.hpp>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <filesystem>
+#include <thread>
 
 #include <unistd.h>
 
@@ -106,6 +108,42 @@ TEST_F(NoNamespaces, ServeRunsAgentsBehindLandlock) {
     const json::value told = http(server.port(), "GET", "/api/system/discovery").json();
     EXPECT_EQ(told.at("sandbox").at("tier").as_string(), "landlock");
     EXPECT_EQ(server.stop(), 0) << server.log();
+}
+
+TEST_F(NoNamespaces, FilesGoInAndOutOfTheRealWorkspace) {
+    Server server;
+    add_agent_that_runs(server, "cat in.txt; echo made >out.txt");
+    server.start_without_namespaces();
+    // Before the tier is settled nobody knows where the files are.
+    while (http(server.port(), "GET", "/api/system/ready").status != 200) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    const json::value thread =
+        http_json(server.port(), "POST", "/api/chat/thread", {{"agent_id", "main"}}).json();
+    const std::string id(thread.at("id").as_string());
+    const auto file = [&](const std::string& method, const std::string& name) {
+        return http(
+            server.port(),
+            method,
+            "/api/viewer/filesystem/file?thread_id=" + id + "&path=" + name,
+            method == "PUT" ? "handed in" : ""
+        );
+    };
+    EXPECT_EQ(file("PUT", "in.txt").status, 201);
+    const HttpReply started = http_json(
+        server.port(),
+        "POST",
+        "/api/agent/runs",
+        {{"agent_slug", "main"}, {"thread_id", id}, {"query", "go"}}
+    );
+    const json::object result =
+        server.wait_for_end(std::string(started.json().at("run_id").as_string()));
+    EXPECT_NE(result.at("output").as_string().find("handed in"), json::string::npos);
+    EXPECT_EQ(file("GET", "out.txt").body, "made\n");
+    EXPECT_EQ(file("DELETE", "in.txt").status, 200);
+    EXPECT_EQ(file("DELETE", "out.txt").status, 200);
+    const std::string workdir(thread.at("workdir_path").as_string());
+    EXPECT_TRUE(std::filesystem::remove("/home/gem/user-data/" + workdir));
 }
 
 TEST_F(NoNamespaces, ServeThatRequiresNamespacesStopsWithTheRemedy) {

@@ -219,6 +219,7 @@ class ServerTest : public ::testing::Test {
             "namespaces",
             "epoll",
             base::now_ms(),
+            files_,
             limits
         });
         router_ = std::make_unique<Router>(*api_);
@@ -339,6 +340,7 @@ class ServerTest : public ::testing::Test {
     std::unique_ptr<store::Store> store_;
     base::asio::io_context io_{1};
     agents::AgentTable agents_;
+    FileAccess files_;
     HttpStats stats_;
     std::unique_ptr<FakeRunManager> runs_;
     std::unique_ptr<Authenticator> authenticator_;

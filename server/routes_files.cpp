@@ -1,0 +1,373 @@
+// /api/viewer/filesystem: files of a thread's directory. An orchestrator hands in inputs and
+// fetches results, also while a run works on them: there is no lock and no copy, a reader meets old
+// or new content. "/" is the thread's directory; nothing outside it can be named or reached.
+#include "base/fields.hpp"
+#include "fsmount/layout.hpp"
+#include "server/api.hpp"
+#include "server/dto_files.hpp"
+#include "server/file_upload.hpp"
+#include "server/http_error.hpp"
+#include "server/json_body.hpp"
+#include "server/multipart.hpp"
+#include "server/router.hpp"
+
+namespace ars::server {
+
+namespace {
+
+using base::Result;
+using fsmount::FileInfo;
+using fsmount::Paths;
+using fsmount::Workspace;
+
+constexpr std::uint64_t kFormOverhead = 1 * base::limits::kMiB;  // fields, names, boundaries
+
+// Where a thread's files are. Copied to the threads that do the work.
+struct FileScope {
+    std::string thread_id;
+    std::string workdir;
+    std::shared_ptr<Workspace> workspace;
+    Paths paths;
+
+    [[nodiscard]] std::string guest(const std::string& path) const {
+        return fsmount::guest_workdir(workdir) + "/" + path;
+    }
+};
+
+// Where a user's files are is settled with the tier: a boot looks at the host first.
+std::expected<std::shared_ptr<Workspace>, HttpResponse> workspace_of(
+    const Api& api, const HttpRequest& request
+) {
+    if (!api.runs.accepting()) {
+        return std::unexpected(
+            error_response(503, "not_ready", "the server is starting or stopping; try again")
+        );
+    }
+    auto workspace = api.files.workspace_of(request.user.uid);
+    if (!workspace) {
+        return std::unexpected(error_response(workspace.error()));
+    }
+    return std::move(*workspace);
+}
+
+std::expected<FileScope, HttpResponse> scope_of(
+    const Api& api, const HttpRequest& request, const std::string& thread_id
+) {
+    if (thread_id.empty()) {
+        return std::unexpected(faults_response({{"/thread_id", "is missing", ""}}));
+    }
+    const auto thread = api.runs.find_thread(request.user, thread_id);
+    if (!thread) {
+        return std::unexpected(error_response(thread.error()));
+    }
+    auto workspace = workspace_of(api, request);
+    if (!workspace) {
+        return std::unexpected(std::move(workspace.error()));
+    }
+    Paths paths = Paths::within(*workspace, thread->workdir_path);
+    return FileScope{thread->id, thread->workdir_path, std::move(*workspace), std::move(paths)};
+}
+
+// The thread of the query and the path in it.
+struct Target {
+    FileScope scope;
+    std::string path;
+
+    [[nodiscard]] std::string guest() const { return scope.guest(path); }
+};
+
+std::expected<Target, HttpResponse> target_of(
+    const Api& api, const HttpRequest& request, const char* otherwise = nullptr
+) {
+    auto scope = scope_of(api, request, request.query("thread_id").value_or(""));
+    if (!scope) {
+        return std::unexpected(std::move(scope.error()));
+    }
+    const auto given = request.query("path");
+    if (!given && otherwise == nullptr) {
+        return std::unexpected(faults_response({{"/path", "is missing", ""}}));
+    }
+    auto path = scope_path(given ? *given : otherwise);
+    if (!path) {
+        return std::unexpected(file_error_response(path.error()));
+    }
+    return Target{std::move(*scope), std::move(*path)};
+}
+
+HttpResponse entry_response(const Target& target, const FileInfo& info, int status) {
+    return json_response(
+        {{"entry", entry_to_json(target.scope.thread_id, target.path, info)}}, status
+    );
+}
+
+base::Task<HttpResponse> list_tree(Api& api, const HttpRequest& request) {
+    auto target = target_of(api, request, "/");
+    if (!target) {
+        co_return std::move(target.error());
+    }
+    const auto after = fsmount::unquote_path(request.query("after").value_or(""));
+    if (!after) {
+        co_return file_error_response(after.error());
+    }
+    const auto work = [target = *target, after = *after] {
+        return target.scope.paths.list_directory(target.guest(), after, kTreePage);
+    };
+    auto page = co_await api.files.offload->run(work);
+    if (!page && page.error().code == "not_found" && target->path.empty()) {
+        page = fsmount::DirectoryPage{};  // the first run or the first file makes it
+    }
+    if (!page) {
+        co_return file_error_response(page.error());
+    }
+    std::string parent = target->path;
+    if (!parent.empty() && !parent.ends_with('/')) {
+        parent += '/';
+    }
+    boost::json::array entries;
+    for (const auto& entry : page->entries) {
+        entries.push_back(entry_to_json(target->scope.thread_id, parent + entry.name, entry.info));
+    }
+    boost::json::object body{{"entries", std::move(entries)}, {"total", page->total}};
+    body["next"] = nullptr;
+    if (!page->cursor.empty()) {
+        body["next"] = fsmount::quote_path(page->cursor);
+    }
+    co_return json_response(body);
+}
+
+base::Task<HttpResponse> get_file(Api& api, const HttpRequest& request) {
+    auto target = target_of(api, request);
+    if (!target) {
+        co_return std::move(target.error());
+    }
+    const auto work = [target = *target] {
+        auto opened = target.scope.paths.open_read(target.guest());
+        using Shared = std::shared_ptr<fsmount::OpenFile>;
+        return opened ? Result<Shared>(std::make_shared<fsmount::OpenFile>(std::move(*opened)))
+                      : Result<Shared>(std::unexpected(opened.error()));
+    };
+    auto file = co_await api.files.offload->run(work);
+    if (!file) {
+        co_return file_error_response(file.error());
+    }
+    if ((*file)->info.size > kDownloadBytes) {
+        co_return error_response(
+            413,
+            "file_too_large",
+            "the file is over " + std::to_string(kDownloadBytes) + " bytes; let a tool split it"
+        );
+    }
+    HttpResponse response;
+    // Agents write what they like: no browser shall run it as a page of this server.
+    response.content_type = "application/octet-stream";
+    response.headers.emplace_back("X-Content-Type-Options", "nosniff");
+    response.headers.emplace_back("Content-Disposition", content_disposition(target->path));
+    response.headers.emplace_back("Cache-Control", "no-store");
+    response.stream_bytes = (*file)->info.size;
+    response.stream = std::make_unique<FileBody>(*api.files.offload, std::move(*file));
+    co_return response;
+}
+
+base::Task<HttpResponse> put_file(Api& api, const HttpRequest& request) {
+    auto target = target_of(api, request);
+    if (!target) {
+        co_return std::move(target.error());
+    }
+    if (target->path.empty()) {
+        co_return error_response(400, "is_root", "the path names no file");
+    }
+    const auto begin = [target = *target] { return target.scope.paths.begin_file(); };
+    auto file = co_await api.files.offload->run(begin);
+    if (!file) {
+        co_return file_error_response(file.error());
+    }
+    FileSink sink(*api.files.offload, std::move(*file));
+    for (;;) {
+        const auto piece = co_await request.peer->read_body();
+        if (!piece) {
+            co_return file_error_response(piece.error());
+        }
+        if (piece->empty()) {
+            break;
+        }
+        if (auto written = co_await sink.write(std::string(*piece)); !written) {
+            co_return file_error_response(written.error());
+        }
+    }
+    struct Put {
+        bool is_new = false;
+        FileInfo info;
+    };
+    const auto content = std::make_shared<fsmount::NewFile>(sink.take());
+    const auto work = [target = *target, content]() -> Result<Put> {
+        const Paths& paths = target.scope.paths;
+        const auto is_new = paths.replace_with(*content, target.guest());
+        if (!is_new) {
+            return std::unexpected(is_new.error());
+        }
+        const auto info = paths.stat(target.guest());
+        return info ? Result<Put>(Put{*is_new, *info}) : std::unexpected(info.error());
+    };
+    const auto put = co_await api.files.offload->run(work);
+    co_return put ? entry_response(*target, put->info, put->is_new ? 201 : 200)
+                  : file_error_response(put.error());
+}
+
+base::Task<HttpResponse> delete_file(Api& api, const HttpRequest& request) {
+    auto target = target_of(api, request);
+    if (!target) {
+        co_return std::move(target.error());
+    }
+    const auto work = [target = *target] {
+        return target.scope.paths.remove(target.guest(), base::Deadline::after(kTreeRemoval));
+    };
+    const auto removed = co_await api.files.offload->run(work);
+    co_return removed ? json_response({{"success", true}, {"path", "/" + target->path}})
+                      : file_error_response(removed.error());
+}
+
+struct DirectoryBody {
+    std::string thread_id;
+    std::string parent_path;
+    std::string name;
+};
+
+const base::Fields<DirectoryBody>& directory_fields() {
+    static const auto fields =
+        base::Fields<DirectoryBody>{}
+            .text("thread_id", &DirectoryBody::thread_id, {.required = true})
+            .text("parent_path", &DirectoryBody::parent_path, {.required = true, .min = 1})
+            .text("name", &DirectoryBody::name, {.required = true, .min = 1});
+    return fields;
+}
+
+base::Task<HttpResponse> make_directory(Api& api, const HttpRequest& request) {
+    auto body = read_body(request, directory_fields());
+    if (!body) {
+        co_return std::move(body.error());
+    }
+    auto scope = scope_of(api, request, body->thread_id);
+    if (!scope) {
+        co_return std::move(scope.error());
+    }
+    const auto parent = scope_path(body->parent_path);
+    const auto name = parent ? scope_path(body->name) : parent;
+    if (!name) {
+        co_return file_error_response(name.error());
+    }
+    if (name->empty() || name->find('/') != std::string::npos) {
+        co_return faults_response({{"/name", "must be one part of a path", ""}});
+    }
+    const Target target{std::move(*scope), *parent + (parent->empty() ? "" : "/") + *name};
+    const auto work = [target]() -> Result<FileInfo> {
+        if (auto made = target.scope.workspace->make_workdir(target.scope.workdir); !made) {
+            return std::unexpected(made.error());
+        }
+        if (auto made = target.scope.paths.make_directory(target.guest()); !made) {
+            return std::unexpected(made.error());
+        }
+        return target.scope.paths.stat(target.guest());
+    };
+    const auto info = co_await api.files.offload->run(work);
+    co_return info ? entry_response(target, *info, 201) : file_error_response(info.error());
+}
+
+// All files of the form get their names, or none.
+Result<std::vector<FileInfo>> publish(const Target& parent, std::vector<UploadedFile>& files) {
+    if (parent.path.empty()) {
+        if (auto made = parent.scope.workspace->make_workdir(parent.scope.workdir); !made) {
+            return std::unexpected(made.error());
+        }
+    }
+    const Paths& paths = parent.scope.paths;
+    if (const auto there = paths.open_directory(parent.guest()); !there) {
+        return std::unexpected(there.error());
+    }
+    std::vector<fsmount::NamedFile> named;
+    for (UploadedFile& file : files) {
+        named.push_back({std::move(file.file), parent.guest() + "/" + file.name});
+    }
+    if (auto published = paths.publish_all(named); !published) {
+        return std::unexpected(published.error());
+    }
+    std::vector<FileInfo> infos;
+    for (const fsmount::NamedFile& file : named) {
+        const auto info = paths.stat(file.path);
+        infos.push_back(info ? *info : FileInfo{});
+    }
+    return infos;
+}
+
+base::Task<HttpResponse> upload(Api& api, const HttpRequest& request) {
+    const auto boundary = multipart_boundary(request.header("content-type").value_or(""));
+    if (!boundary) {
+        co_return error_response(
+            415,
+            "unsupported_media_type",
+            "send the files as multipart/form-data, with fields thread_id and parent_path"
+        );
+    }
+    auto workspace = workspace_of(api, request);
+    if (!workspace) {
+        co_return std::move(workspace.error());
+    }
+    // A thread that the query names is looked at before anything is received.
+    std::string thread_id = request.query("thread_id").value_or("");
+    if (!thread_id.empty()) {
+        if (auto scope = scope_of(api, request, thread_id); !scope) {
+            co_return std::move(scope.error());
+        }
+    }
+    auto form = co_await receive_form(
+        *request.peer,
+        *boundary,
+        Paths(*workspace, std::string(fsmount::kUserData)),
+        *api.files.offload
+    );
+    if (!form) {
+        co_return file_error_response(form.error());
+    }
+    if (form->files.empty()) {
+        co_return faults_response({{"/file", "is missing", "send at least one file"}});
+    }
+    auto scope = scope_of(api, request, form->thread_id.empty() ? thread_id : form->thread_id);
+    if (!scope) {
+        co_return std::move(scope.error());
+    }
+    if (form->parent_path.empty()) {
+        form->parent_path = request.query("parent_path").value_or("/");
+    }
+    auto path = scope_path(form->parent_path);
+    if (!path) {
+        co_return file_error_response(path.error());
+    }
+    const Target parent{std::move(*scope), std::move(*path)};
+    const auto files = std::make_shared<std::vector<UploadedFile>>(std::move(form->files));
+    const auto work = [parent, files] { return publish(parent, *files); };
+    const auto infos = co_await api.files.offload->run(work);
+    if (!infos) {
+        co_return file_error_response(infos.error());
+    }
+    boost::json::array entries;
+    for (std::size_t i = 0; i < infos->size(); ++i) {
+        const bool slash = !parent.path.empty() && !parent.path.ends_with('/');
+        const std::string place = parent.path + (slash ? "/" : "") + (*files)[i].name;
+        entries.push_back(entry_to_json(parent.scope.thread_id, place, (*infos)[i]));
+    }
+    co_return json_response({{"entries", std::move(entries)}}, 201);
+}
+
+}  // namespace
+
+void add_file_routes(Router& router) {
+    const std::string at = "/api/viewer/filesystem";
+    router.add(Method::get, at + "/tree", list_tree);
+    router.add(Method::get, at + "/file", get_file);
+    router.add(Method::get, at + "/download", get_file);
+    router.add(Method::put, at + "/file", BodyHandler{put_file, kUploadBytes});
+    router.add(Method::del, at + "/file", delete_file);
+    router.add(Method::post, at + "/directory", make_directory);
+    router.add(Method::post, at + "/upload", BodyHandler{upload, kUploadBytes + kFormOverhead});
+}
+
+}  // namespace ars::server
