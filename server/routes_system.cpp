@@ -40,7 +40,7 @@ HttpResponse discovery(Api& api, const HttpRequest&) {
          {"features",
           {{"subagents", true},
            {"events", "sse"},
-           {"queue_policies", boost::json::array{"enqueue", "reject"}},
+           {"queue_policies", boost::json::array{"enqueue", "reject", "steer"}},
            {"knowledge", false},
            {"attachments", false}}}}
     );
