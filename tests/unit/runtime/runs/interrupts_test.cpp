@@ -48,6 +48,33 @@ class Interrupts : public RunsTest {
     static std::string code(const base::Result<Submitted>& result) {
         return result ? "accepted" : result.error().code;
     }
+    // Starts a child, then waits for an approval, then for the child.
+    static ToldModel::Answer starting_a_child(std::string& child) {
+        return [&child](const models::ModelRequest& request) {
+            if (request.agent_slug == agents::kGeneralPurpose) {
+                return saying("the child's answer");
+            }
+            std::size_t turn = 0;
+            for (const models::Message& message : request.messages) {
+                turn += message.role == models::Role::assistant ? 1U : 0U;
+            }
+            if (turn == 0) {
+                return calling(
+                    {{"subagent_start",
+                      R"({"subagent_slug": "general-purpose", "description": "help"})"}}
+                );
+            }
+            if (turn == 1) {
+                child = json::parse(request.messages.back().content).at("run_id").as_string();
+                return calling({{"write_file", kWriteA}});
+            }
+            return turn == 2
+                       ? calling(
+                             {{"subagent_await", json::serialize(json::object{{"run_id", child}})}}
+                         )
+                       : saying(request.messages.back().content);
+        };
+    }
     void expect_one_result_each(const std::string& thread) {
         for (const auto& [call, count] : results(thread)) {
             EXPECT_EQ(count, 1) << call;
@@ -308,28 +335,7 @@ TEST_F(Interrupts, S15S78ARestartChangesNothingOfWhatIsPending) {
 
 TEST_F(Interrupts, ChildrenGoOnWhileTheirParentWaitsAndBelongToTheRunThatGoesOn) {
     std::string child;
-    answer_with([&child](const models::ModelRequest& request) {
-        if (request.agent_slug == agents::kGeneralPurpose) {
-            return saying("the child's answer");
-        }
-        std::size_t turn = 0;
-        for (const models::Message& message : request.messages) {
-            turn += message.role == models::Role::assistant ? 1U : 0U;
-        }
-        if (turn == 0) {
-            return calling(
-                {{"subagent_start", R"({"subagent_slug": "general-purpose", "description": "help"})"
-                }}
-            );
-        }
-        if (turn == 1) {
-            child = json::parse(request.messages.back().content).at("run_id").as_string();
-            return calling({{"write_file", kWriteA}});
-        }
-        return turn == 2
-                   ? calling({{"subagent_await", json::serialize(json::object{{"run_id", child}})}})
-                   : saying(request.messages.back().content);
-    });
+    answer_with(starting_a_child(child));
     base::Notifier gate(io_->get_executor());
     model_->gate = &gate;
     model_->gated_agent = agents::kGeneralPurpose;
@@ -347,6 +353,32 @@ TEST_F(Interrupts, ChildrenGoOnWhileTheirParentWaitsAndBelongToTheRunThatGoesOn)
     ASSERT_EQ(last.status, store::RunStatus::completed) << last.error_message;
     const auto outcome = runs_->outcome(alice_, last.id);
     EXPECT_NE(outcome->output.find("the child's answer"), std::string::npos) << outcome->output;
+}
+
+TEST_F(Interrupts, AtBootAChildEndsWithTheRunThatWentOnFromItsParent) {
+    std::string child;
+    answer_with(starting_a_child(child));
+    base::Notifier gate(io_->get_executor());
+    model_->gate = &gate;
+    model_->gated_agent = agents::kGeneralPurpose;
+    const store::RunRecord run = settled(submit("go")->run.id);
+    ASSERT_EQ(run.status, store::RunStatus::interrupted) << run.error_message;
+    model_->gated_agent = run.agent_slug;
+    const std::size_t asked = model_->requests.size();
+    const std::string next = resume(run.id, approve())->run.id;
+    run_until([&] { return model_->requests.size() > asked; });
+    // What a server leaves that dies between a cancel's commit and its work.
+    const auto cancelled = store_->write_blocking([&](store::WriteTxn& txn) -> base::Result<void> {
+        store::RunRecord record = txn.run_by_id(next).value();
+        record.status = store::RunStatus::cancel_requested;
+        txn.put_run(record);
+        return {};
+    });
+    ASSERT_TRUE(cancelled);
+    reboot();
+    EXPECT_EQ(record(next).status, store::RunStatus::cancelled);
+    EXPECT_EQ(record(child).status, store::RunStatus::cancelled);
+    expect_one_result_each(run.thread_id);
 }
 
 TEST_F(Interrupts, AnswersBeyondTheSlotsAreRefusedAndCanBeSentAgain) {
