@@ -309,6 +309,31 @@ TEST_F(Interrupts, ACancelBeforeTheApprovedCallBeganAnswersIt) {
     expect_one_result_each(run.thread_id);
 }
 
+TEST_F(Interrupts, ACancelOfARunThatWaitsForASlotAnswersItsApprovedCalls) {
+    script({calling({{"write_file", kWriteA}}), saying("done")});
+    base::Notifier gate(io_->get_executor());
+    model_->gate = &gate;
+    model_->gated_agent = agents::kDefaultAgent;
+    const std::string busy = submit("busy")->run.id;
+    run_until([&] { return model_->requests.size() == 1; });
+    model_->gate = nullptr;
+    const auto submitted = submit("go");
+    run_until([&] { return record(submitted->run.id).status == store::RunStatus::interrupted; });
+    const std::string next = resume(submitted->run.id, approve())->run.id;
+    slots_ = 1;
+    reboot();
+    base::Notifier again(io_->get_executor());
+    model_->gate = &again;
+    model_->gated_agent = agents::kDefaultAgent;
+    run_until([&] { return model_->requests.size() == 1; });
+    ASSERT_EQ(record(busy).status, store::RunStatus::running) << "it has the only slot";
+    ASSERT_EQ(record(next).status, store::RunStatus::pending);
+    EXPECT_EQ(cancel(next).status, store::RunStatus::cancelled);
+    expect_one_result_each(submitted->run.thread_id);
+    cancel(busy);
+    settled(busy);
+}
+
 TEST_F(Interrupts, S15S78ARestartChangesNothingOfWhatIsPending) {
     const store::RunRecord run =
         waiting(calling({{"write_file", kWriteA}, {"ask_user_question", kAsk}}));

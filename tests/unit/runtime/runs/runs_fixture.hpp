@@ -109,7 +109,7 @@ class RunsTest : public fsmount::WorkspaceTest {
         models_->add("told", std::move(model));
         RunSettings settings;
         settings.default_model = "told:model";
-        settings.max_concurrent = 4;
+        settings.max_concurrent = slots_;
         runs_ = std::make_unique<RunService>(RunParts{
             io_->get_executor(),
             *store_,
@@ -270,6 +270,7 @@ class RunsTest : public fsmount::WorkspaceTest {
     base::Offload offload_{1};
     NoSandbox sandbox_;
     ToldModel::Answer answer_;
+    std::uint32_t slots_ = 4;
     std::unique_ptr<base::asio::io_context> io_;
     std::unique_ptr<store::Store> store_;
     std::unique_ptr<models::ModelRegistry> models_;
