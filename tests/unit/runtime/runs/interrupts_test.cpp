@@ -2,6 +2,7 @@
 // answer makes of it.
 #include "runtime/runs/interrupts.hpp"
 
+#include "runtime/runs/resume.hpp"
 #include "tests/unit/runtime/runs/runs_fixture.hpp"
 
 #include <gmock/gmock.h>
@@ -319,7 +320,19 @@ TEST_F(Interrupts, ACancelOfARunThatWaitsForASlotAnswersItsApprovedCalls) {
     model_->gate = nullptr;
     const auto submitted = submit("go");
     run_until([&] { return record(submitted->run.id).status == store::RunStatus::interrupted; });
-    const std::string next = resume(submitted->run.id, approve())->run.id;
+    // Committed, and the server died before it could launch it.
+    ResumeRun request;
+    request.user = alice_;
+    request.agent_slug = submitted->run.agent_slug;
+    request.run_id = submitted->run.id;
+    request.resume = approve();
+    const auto resumption = check_resumption(std::move(request));
+    ASSERT_TRUE(resumption);
+    std::string next;
+    ASSERT_TRUE(store_->write_blocking([&](store::WriteTxn& txn) -> base::Result<void> {
+        next = write_resumption(txn, *resumption).value().run.id;
+        return {};
+    }));
     slots_ = 1;
     reboot();
     base::Notifier again(io_->get_executor());
