@@ -22,6 +22,8 @@ inline constexpr std::size_t kTreePage = 1000;                       // entries 
 inline constexpr auto kTreeRemoval =
     std::chrono::seconds(10);  // of one request: it holds a thread for file work
 
+inline constexpr auto kBlockingWait = std::chrono::minutes(30);  // of a call for its run
+
 struct HttpLimits {
     std::size_t head_bytes = base::limits::kRequestHeadBytes;
     std::size_t body_bytes = base::limits::kRequestBodyBytes;
@@ -30,6 +32,7 @@ struct HttpLimits {
     base::milliseconds body_timeout = kUploadTimeout;  // of a body that is read in pieces, whole
     base::milliseconds idle_timeout = base::limits::kHttpIdleTimeout;    // between requests
     base::milliseconds write_timeout = base::limits::kHttpWriteTimeout;  // one write
+    base::milliseconds blocking_wait = kBlockingWait;
     base::milliseconds heartbeat = base::limits::kSseHeartbeat;
 };
 

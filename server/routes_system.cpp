@@ -69,6 +69,7 @@ void add_routes(Router& router) {
     add_thread_routes(router);
     add_checkpoint_routes(router);
     add_file_routes(router);
+    add_invocation_routes(router);
     add_system_routes(router);
 }
 

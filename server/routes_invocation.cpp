@@ -1,0 +1,132 @@
+// /api/agent-invocation/agent-call: one call of an agent, answered when its run has ended.
+#include "server/api.hpp"
+#include "server/dto_invocation.hpp"
+#include "server/dto_requests.hpp"
+#include "server/dto_runs.hpp"
+#include "server/http_error.hpp"
+#include "server/router.hpp"
+
+namespace ars::server {
+
+namespace {
+
+// How long a call whose client hung up may go unnoticed; its run goes on anyway.
+constexpr auto kLookAtClient = std::chrono::seconds(5);
+
+HttpResponse timed_out(const Api& api, const store::RunRecord& run) {
+    boost::json::object more;
+    more["run"] =
+        api.runs.store().read([&run](const store::ReadTxn& txn) { return run_to_json(txn, run); });
+    return error_response(
+        504,
+        "wait_timeout",
+        "the run goes on; its result will be at /api/agent/runs/" + run.id + "/result",
+        std::move(more)
+    );
+}
+
+std::expected<runs::RunOutcome, HttpResponse> outcome_of(
+    const Api& api, const HttpRequest& request, const std::string& run_id
+) {
+    auto outcome = api.runs.outcome(request.user, run_id);
+    if (!outcome) {
+        return std::unexpected(error_response(outcome.error()));
+    }
+    return std::move(*outcome);
+}
+
+// Until the run is at rest: over, or waiting for a person.
+base::Task<std::expected<runs::RunOutcome, HttpResponse>> wait_for_result(
+    Api& api, const HttpRequest& request, std::string run_id, base::Deadline deadline
+) {
+    for (;;) {
+        const auto run = api.runs.find_run(request.user, run_id);
+        if (!run) {
+            co_return std::unexpected(error_response(run.error()));
+        }
+        if (store::is_terminal(run->status) || run->status == store::RunStatus::interrupted) {
+            co_return outcome_of(api, request, run_id);
+        }
+        if (deadline.passed()) {
+            co_return std::unexpected(timed_out(api, *run));
+        }
+        if (request.peer != nullptr && request.peer->has_left()) {
+            throw boost::system::system_error(base::asio::error::operation_aborted);
+        }
+        co_await api.runs.wait_for_events(
+            run->no, deadline.earlier(base::Deadline::after(kLookAtClient))
+        );
+    }
+}
+
+base::Task<HttpResponse> call_agent(Api& api, const HttpRequest& request) {
+    auto call = read_agent_call(request);
+    if (!call) {
+        co_return std::move(call.error());
+    }
+    const auto deadline = base::Deadline::after(call->wait.value_or(api.limits.blocking_wait));
+    if (call->makes_thread) {
+        runs::NewThread thread;
+        thread.user = call->submit.user;
+        thread.agent_slug = call->submit.agent_slug;
+        thread.thread_id = call->submit.thread_id;
+        thread.request_id = call->submit.thread_id;  // found again by the same call
+        thread.title = "Agent call";
+        const auto made = co_await api.runs.create_thread(std::move(thread));
+        if (!made) {
+            co_return error_response(made.error());
+        }
+    }
+    const std::string thread_id = call->submit.thread_id;
+    const auto submitted = co_await api.runs.submit(std::move(call->submit));
+    if (!submitted) {
+        co_return conflict_response(api, submitted.error(), thread_id);
+    }
+    if (submitted->request.status == store::RequestStatus::rejected) {
+        co_return rejected_response(*submitted);
+    }
+    if (submitted->run.no == 0) {  // it waits in the thread's queue
+        HttpResponse queued = json_response(submitted_to_json(*submitted), 202);
+        queued.headers.emplace_back("Location", request_url(submitted->request));
+        co_return queued;
+    }
+    const std::string run_id = submitted->run.id;
+    std::expected<runs::RunOutcome, HttpResponse> outcome = outcome_of(api, request, run_id);
+    if (!call->async) {
+        outcome = co_await wait_for_result(api, request, run_id, deadline);
+    }
+    if (!outcome) {
+        co_return std::move(outcome.error());
+    }
+    boost::json::object body = call_to_json(*outcome);
+    body["agent_call_meta"] = std::move(call->meta);
+    HttpResponse response = json_response(body, call->async ? 202 : 200);
+    response.headers.emplace_back("Location", "/api/agent/runs/" + run_id);
+    co_return response;
+}
+
+HttpResponse call_result(Api& api, const HttpRequest& request) {
+    auto query = read_call_result_query(request);
+    if (!query) {
+        return std::move(query.error());
+    }
+    const auto outcome = api.runs.outcome(request.user, query->run_id);
+    if (!outcome) {
+        return error_response(outcome.error());
+    }
+    if (!query->agent_slug.empty() && query->agent_slug != outcome->run.agent_slug) {
+        return error_response(
+            409, "agent_mismatch", "the run is of the agent \"" + outcome->run.agent_slug + "\""
+        );
+    }
+    return json_response(call_to_json(*outcome));
+}
+
+}  // namespace
+
+void add_invocation_routes(Router& router) {
+    router.add(Method::post, "/api/agent-invocation/agent-call/runs", call_agent);
+    router.add(Method::post, "/api/agent-invocation/agent-call/runs/result", call_result);
+}
+
+}  // namespace ars::server
