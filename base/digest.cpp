@@ -4,6 +4,7 @@
 #include <boost/uuid/uuid_io.hpp>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
+#include <openssl/hmac.h>
 
 #include <stdexcept>
 
@@ -17,6 +18,17 @@ namespace {
 // by it to load shared objects: never in a static binary.
 void init_crypto() { OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, nullptr); }
 
+std::string to_hex(const unsigned char* raw, unsigned int size) {
+    static constexpr char kHex[] = "0123456789abcdef";
+    std::string out;
+    out.reserve(std::size_t{size} * 2);
+    for (unsigned int i = 0; i < size; ++i) {
+        out += kHex[raw[i] >> 4U];
+        out += kHex[raw[i] & 15U];
+    }
+    return out;
+}
+
 }  // namespace
 
 std::string sha256_hex(std::string_view bytes) {
@@ -26,14 +38,20 @@ std::string sha256_hex(std::string_view bytes) {
     if (EVP_Digest(bytes.data(), bytes.size(), raw, &size, EVP_sha256(), nullptr) != 1) {
         throw std::runtime_error("SHA-256 is missing from libcrypto");
     }
-    static constexpr char kHex[] = "0123456789abcdef";
-    std::string out;
-    out.reserve(std::size_t{size} * 2);
-    for (unsigned int i = 0; i < size; ++i) {
-        out += kHex[raw[i] >> 4U];
-        out += kHex[raw[i] & 15U];
+    return to_hex(raw, size);
+}
+
+std::string hmac_sha256_hex(std::string_view key, std::string_view bytes) {
+    init_crypto();
+    unsigned char raw[EVP_MAX_MD_SIZE];
+    unsigned int size = 0;
+    const auto* const text = reinterpret_cast<const unsigned char*>(bytes.data());
+    if (HMAC(
+            EVP_sha256(), key.data(), static_cast<int>(key.size()), text, bytes.size(), raw, &size
+        ) == nullptr) {
+        throw std::runtime_error("HMAC is missing from libcrypto");
     }
-    return out;
+    return to_hex(raw, size);
 }
 
 std::string random_uuid() {

@@ -6,6 +6,8 @@
 #include "runtime/tools/subagent_tools.hpp"
 #include "server/tier_choice.hpp"
 
+#include <algorithm>
+
 #include <unistd.h>
 
 namespace ars::server {
@@ -60,7 +62,12 @@ base::Result<std::unique_ptr<App>> App::build(LoadedConfig config, AppOptions op
 
 base::Result<void> App::open_store() {
     auto opened = store::Store::open(
-        store::StoreOptions{options_.data_dir + "/store", config_.config.store.max_size, true}, log_
+        store::StoreOptions{
+            .directory = options_.data_dir + "/store",
+            .max_size = config_.config.store.max_size,
+            .outbox = options_.webhooks && !config_.config.webhooks.empty()
+        },
+        log_
     );
     if (!opened) {
         return std::unexpected(opened.error());
@@ -191,7 +198,36 @@ agents::User App::user_of(const std::string& uid) const {
     return config_.find_user(uid).value_or(agents::User{uid, agents::UserRole::user, {}});
 }
 
+void App::start_webhooks() {
+    std::vector<Webhook> hooks;
+    for (const WebhookConfig& wanted : config_.config.webhooks) {
+        Webhook hook;
+        hook.name = wanted.name;
+        hook.endpoint = *models::parse_endpoint(wanted.url);  // checked when it was loaded
+        hook.secret = wanted.secret;
+        hook.ca_file = wanted.ca_file;
+        hook.uid = wanted.uid;
+        hook.timeout = wanted.timeout;
+        for (const auto status :
+             {store::RunStatus::completed, store::RunStatus::failed, store::RunStatus::cancelled}) {
+            if (std::ranges::find(wanted.statuses, store::to_string(status)) !=
+                wanted.statuses.end()) {
+                hook.statuses.push_back(status);
+            }
+        }
+        hooks.push_back(std::move(hook));
+    }
+    if (!hooks.empty()) {
+        webhooks_ =
+            std::make_unique<Webhooks>(io_.get_executor(), std::move(hooks), *store_, *runs_, log_);
+        webhooks_->start();
+    }
+}
+
 base::Task<void> App::shutdown() {
+    if (webhooks_) {
+        co_await webhooks_->stop();
+    }
     co_await runs_->shutdown();
     co_await sandbox_->close();
 }

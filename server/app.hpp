@@ -13,6 +13,7 @@
 #include "sandbox/scope.hpp"
 #include "server/config.hpp"
 #include "server/file_transfer.hpp"
+#include "server/webhooks.hpp"
 
 #include <boost/asio/io_context.hpp>
 
@@ -32,6 +33,7 @@ struct AppOptions {
     sandbox::Tier tier = sandbox::Tier::namespaces;
     sandbox::MakeCgroup cgroups{};  // of a server that has cgroups for its scopes
     base::LogLevel log_level = base::LogLevel::info;
+    bool webhooks = false;  // whether the configured ones are told of ends
 };
 
 class App {
@@ -59,6 +61,9 @@ class App {
     // /home/gem/user-data. Error with the remedy when there are more users, or files elsewhere.
     [[nodiscard]] base::Result<void> enter_landlock_tier();
 
+    // When runs were taken over.
+    void start_webhooks();
+
     // Ends runs and scopes; what is left on disk is what SIGKILL would leave.
     base::Task<void> shutdown();
 
@@ -82,6 +87,7 @@ class App {
     models::ModelRegistry models_;
     std::unique_ptr<sandbox::Sandbox> sandbox_;
     std::unique_ptr<runs::RunService> runs_;
+    std::unique_ptr<Webhooks> webhooks_;
 };
 
 }  // namespace ars::server

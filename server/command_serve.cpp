@@ -123,6 +123,7 @@ base::Task<int> make_ready(Serving* serving) {
         );
         co_return 1;
     }
+    serving->app.start_webhooks();
     co_return 0;
 }
 
@@ -167,6 +168,7 @@ int command_serve(const ServeOptions& options) {
     const std::string data = options.data.empty() ? std::string() : absolute_path(options.data);
     AppOptions app_options;
     app_options.io = options.io;
+    app_options.webhooks = true;
     app_options.data_dir = data.empty() ? config.config.data_dir : data;
     app_options.users_dir = data.empty() ? config.config.mounts.users : data + "/users";
     if (auto made = make_directories(app_options.data_dir, app_options.users_dir); !made) {

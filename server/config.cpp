@@ -56,6 +56,7 @@ class Loader {
         const FieldPlace root{{}, faults, {}};
         check_config(config, root);
         read_provider_keys(config, root);
+        read_webhooks(config, root);
         out_.keys = read_api_keys(config, root, out_.notes);
         out_.policies = Policies(config.sandbox.policies);
         out_.environment = tool_environment(config.sandbox.environment);
@@ -78,6 +79,12 @@ class Loader {
             if (key.key_file) {
                 key.key_file = own(*key.key_file);
             }
+        }
+        for (WebhookConfig& hook : config.webhooks) {
+            if (hook.secret_file) {
+                hook.secret_file = own(*hook.secret_file);
+            }
+            hook.ca_file = hook.ca_file.empty() ? "" : own(hook.ca_file);
         }
     }
 
@@ -111,6 +118,11 @@ class Loader {
         for (const ApiKeyConfig& key : out_.config.api_keys) {
             if (key.key_file) {
                 out_.secret_files.push_back(*key.key_file);
+            }
+        }
+        for (const WebhookConfig& hook : out_.config.webhooks) {
+            if (hook.secret_file) {
+                out_.secret_files.push_back(*hook.secret_file);
             }
         }
     }

@@ -64,6 +64,17 @@ struct ApiKeyConfig {
     std::optional<std::string> sha256;
     std::optional<std::string> expires;  // "2027-01-31" or "2027-01-31T12:00:00Z"
 };
+struct WebhookConfig {
+    std::string name;
+    std::string url;
+    std::optional<std::string> secret_env;
+    std::optional<std::string> secret_file;
+    std::string ca_file;
+    std::string uid;
+    std::vector<std::string> statuses;
+    std::chrono::milliseconds timeout{10'000};
+    std::string secret;  // read when the configuration is loaded
+};
 struct RunsConfig {
     std::uint32_t max_concurrent = base::limits::kMaxConcurrentRuns;
     std::uint32_t max_children = base::limits::kMaxChildRuns;
@@ -85,6 +96,7 @@ struct Config {
     ModelsConfig models;
     std::vector<agents::User> users;
     std::vector<ApiKeyConfig> api_keys;
+    std::vector<WebhookConfig> webhooks;
     SandboxConfig sandbox;
     RunsConfig runs;
     StoreConfig store;

@@ -155,28 +155,26 @@ void check_directories(const Config& config, const FieldPlace& root) {
     }
 }
 
-// The key's digest, "" after a fault.
-std::string key_digest(const ApiKeyConfig& key, const FieldPlace& place) {
-    if (key.sha256) {
-        return *key.sha256;
-    }
-    if (!key.key_env && !key.key_file) {
-        return {};  // reported by check_api_keys
-    }
+// The secret behind a variable or a file, "" after a fault.
+std::string secret_of(
+    const std::optional<std::string>& variable,
+    const std::optional<std::string>& file,
+    const FieldPlace& at,
+    std::string_view otherwise
+) {
     std::string secret;
-    const FieldPlace at = place.at(key.key_env ? "key_env" : "key_file");
-    if (key.key_env) {
-        const auto value = environment_variable(*key.key_env);
+    if (variable) {
+        const auto value = environment_variable(*variable);
         if (!value) {
             at.fault(
-                "the environment variable " + *key.key_env + " is not set",
-                "export it before the start, or use key_file or sha256"
+                "the environment variable " + *variable + " is not set",
+                "export it before the start, or use " + std::string(otherwise)
             );
             return {};
         }
         secret = base::trim(*value);
     } else {
-        auto text = read_secret(*key.key_file);
+        auto text = read_secret(*file);
         if (!text) {
             at.fault(text.error().message);
             return {};
@@ -195,7 +193,42 @@ std::string key_digest(const ApiKeyConfig& key, const FieldPlace& place) {
         );
         return {};
     }
-    return base::sha256_hex(secret);
+    return secret;
+}
+
+// The key's digest, "" after a fault.
+std::string key_digest(const ApiKeyConfig& key, const FieldPlace& place) {
+    if (key.sha256) {
+        return *key.sha256;
+    }
+    if (!key.key_env && !key.key_file) {
+        return {};  // reported by check_api_keys
+    }
+    const FieldPlace at = place.at(key.key_env ? "key_env" : "key_file");
+    const std::string secret = secret_of(key.key_env, key.key_file, at, "key_file or sha256");
+    return secret.empty() ? "" : base::sha256_hex(secret);
+}
+
+void check_webhook(const Config& config, const WebhookConfig& hook, const FieldPlace& place) {
+    if (!hook.url.empty()) {
+        if (const auto endpoint = models::parse_endpoint(hook.url); !endpoint) {
+            place.at("url").fault(endpoint.error().message);
+        }
+    }
+    const auto is_user = [&hook](const agents::User& user) { return user.uid == hook.uid; };
+    if (!hook.uid.empty() && std::ranges::none_of(config.users, is_user)) {
+        place.at("uid").fault("there is no user \"" + hook.uid + "\"", "add it to users");
+    }
+    for (std::size_t i = 0; i < hook.statuses.size(); ++i) {
+        const std::string& status = hook.statuses[i];
+        if (status != "completed" && status != "failed" && status != "cancelled") {
+            place.at("statuses")
+                .at(i)
+                .fault(
+                    "\"" + status + "\" is no end of a run", "use completed, failed or cancelled"
+                );
+        }
+    }
 }
 
 }  // namespace
@@ -231,6 +264,30 @@ void check_config(const Config& config, const FieldPlace& root) {
     check_api_keys(config, root.at("api_keys"));
     check_directories(config, root);
     check_sandbox(config, root.at("sandbox"));
+}
+
+void read_webhooks(Config& config, const FieldPlace& root) {
+    std::set<std::string> names;
+    for (std::size_t i = 0; i < config.webhooks.size(); ++i) {
+        WebhookConfig& hook = config.webhooks[i];
+        const FieldPlace place = root.at("webhooks").at(i);
+        if (!hook.name.empty() && !names.insert(hook.name).second) {
+            place.at("name").fault("the name \"" + hook.name + "\" stands twice", "rename one");
+        }
+        check_webhook(config, hook, place);
+        if (faulty(place.at("secret_env")) || faulty(place.at("secret_file"))) {
+            continue;
+        }
+        if (hook.secret_env.has_value() == hook.secret_file.has_value()) {
+            place.fault(
+                "needs one signing key, so that its receiver can tell who calls",
+                "give exactly one of secret_env and secret_file"
+            );
+            continue;
+        }
+        const FieldPlace at = place.at(hook.secret_env ? "secret_env" : "secret_file");
+        hook.secret = secret_of(hook.secret_env, hook.secret_file, at, "secret_file");
+    }
 }
 
 std::vector<ApiKey> read_api_keys(

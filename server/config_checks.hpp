@@ -11,6 +11,9 @@ namespace ars::server {
 // Checks of appliance.yaml alone. `root` is the place of the whole document.
 void check_config(const Config& config, const base::FieldPlace& root);
 
+// Checks webhooks and reads their signing keys; one that can't be had is a fault.
+void read_webhooks(Config& config, const base::FieldPlace& root);
+
 // Reads the keys behind api_keys as digests; a key that can't be had is a fault.
 [[nodiscard]] std::vector<ApiKey> read_api_keys(
     const Config& config, const base::FieldPlace& root, std::vector<std::string>& notes

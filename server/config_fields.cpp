@@ -197,6 +197,45 @@ const Fields<ApiKeyConfig>& api_key_fields() {
     return fields;
 }
 
+const Fields<WebhookConfig>& webhook_fields() {
+    static const Fields<WebhookConfig> fields =
+        Fields<WebhookConfig>{}
+            .text(
+                "name",
+                &WebhookConfig::name,
+                {.required = true, .min = 1, .max = 200, .doc = "What is undelivered stays with it."
+                }
+            )
+            .text(
+                "url",
+                &WebhookConfig::url,
+                {.required = true, .min = 1, .doc = "Is sent a POST when a run has ended."}
+            )
+            .text(
+                "secret_env",
+                &WebhookConfig::secret_env,
+                {.check = check_variable, .doc = "The environment variable with the signing key."}
+            )
+            .text(
+                "secret_file",
+                &WebhookConfig::secret_file,
+                {.min = 1, .doc = "A file with the signing key."}
+            )
+            .text("ca_file", &WebhookConfig::ca_file, {.min = 1, .doc = "Own CA certificates."})
+            .text("uid", &WebhookConfig::uid, {.min = 1, .doc = "Only runs of this user."})
+            .texts(
+                "statuses",
+                &WebhookConfig::statuses,
+                {.doc = "Which ends: completed, failed, cancelled; absent: all."}
+            )
+            .duration(
+                "timeout",
+                &WebhookConfig::timeout,
+                {.min = kMillisecond, .max = 60 * kSecond, .doc = "For one attempt."}
+            );
+    return fields;
+}
+
 const Fields<RunsConfig>& runs_fields() {
     static const Fields<RunsConfig> fields =
         Fields<RunsConfig>{}
@@ -263,6 +302,9 @@ const Fields<Config>& config_fields() {
             .object("models", &Config::models, models_fields(), {.required = true})
             .objects("users", &Config::users, user_fields(), {.doc = "Who may call."})
             .objects("api_keys", &Config::api_keys, api_key_fields(), {.doc = "With which key."})
+            .objects(
+                "webhooks", &Config::webhooks, webhook_fields(), {.doc = "Who is told of ends."}
+            )
             .object("sandbox", &Config::sandbox, sandbox_fields())
             .object("runs", &Config::runs, runs_fields())
             .object("store", &Config::store, store_fields());

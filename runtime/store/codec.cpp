@@ -170,6 +170,11 @@ void event_fields(Archive& archive, Record& r) {
 }
 
 template <class Archive, class Record>
+void outbox_fields(Archive& archive, Record& r) {
+    archive(r.attempts);
+}
+
+template <class Archive, class Record>
 void event_head_fields(Archive& archive, Record& r) {
     archive(r.last.ms);
     archive(r.last.n);
@@ -260,6 +265,13 @@ std::string encode_event(const StoredEvent& stored) {
 }
 std::optional<StoredEvent> decode_event(std::string_view bytes) {
     return decode<StoredEvent>(bytes, ARS_FIELDS(event_fields));
+}
+
+std::string encode_outbox(const OutboxRecord& record) {
+    return encode(record, ARS_FIELDS(outbox_fields));
+}
+bool decode_outbox(std::string_view bytes, OutboxRecord& record) {
+    return decode(bytes, record, ARS_FIELDS(outbox_fields));
 }
 
 std::string encode_event_head(const EventHead& head) {

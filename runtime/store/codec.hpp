@@ -48,6 +48,10 @@ struct StoredEvent {
 [[nodiscard]] std::string encode_event(const StoredEvent& stored);
 [[nodiscard]] std::optional<StoredEvent> decode_event(std::string_view bytes);
 
+// What is not in its key.
+[[nodiscard]] std::string encode_outbox(const OutboxRecord& record);
+[[nodiscard]] bool decode_outbox(std::string_view bytes, OutboxRecord& record);
+
 // Where the event log of a run ends.
 struct EventHead {
     EventId last;

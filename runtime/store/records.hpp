@@ -183,6 +183,14 @@ struct CheckpointRecord {
     return message.seq <= at.message_head && message.run <= at.run;
 }
 
+// The end of a root run that somebody outside has still to be told.
+struct OutboxRecord {
+    std::uint64_t queue = 0;  // whose; 0 = not yet shared out
+    std::int64_t due_ms = 0;
+    RunNo run = 0;
+    std::uint32_t attempts = 0;
+};
+
 // Event ids are "<ms>-<n>", strictly rising in a run, also across restarts and clock jumps.
 struct EventId {
     std::uint64_t ms = 0;

@@ -100,6 +100,7 @@ base::Result<std::unique_ptr<Store>> Store::open(
     if (auto synced = sync_directory(options.directory); options.sync && !synced) {
         return std::unexpected(synced.error());
     }
+    tables->keeps_outbox = options.outbox;
     auto store = std::unique_ptr<Store>(new Store());
     store->impl_ =
         std::make_unique<Impl>(*std::move(lock), *std::move(env), *tables, log, options.directory);

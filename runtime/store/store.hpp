@@ -16,6 +16,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace ars::store {
@@ -74,6 +75,11 @@ class ReadTxn {
         const;
     [[nodiscard]] std::optional<EventId> last_event_id(RunNo run) const;
 
+    // Of one queue of the outbox (outbox.cpp), those due until then, in the order of their time.
+    [[nodiscard]] std::vector<OutboxRecord> outbox(
+        std::uint64_t queue, std::int64_t until_ms, std::size_t limit
+    ) const;
+
   protected:
     friend class Store;
     friend class Writer;
@@ -104,6 +110,9 @@ class WriteTxn : public ReadTxn {
     void add_checkpoint(CheckpointRecord& checkpoint);
     // Assigns the id: ms = max(created_ms, last of the run), n breaks ties.
     void add_event(EventRecord& event);
+    // Where the store keeps an outbox, put_run() puts a root run's end into queue 0 by itself.
+    void put_outbox(const OutboxRecord& record);
+    void erase_outbox(const OutboxRecord& record);  // as it was read
 
   private:
     friend class Store;
@@ -119,7 +128,11 @@ struct StoreOptions {
     std::string directory;  // made when missing, 0700; may be a /proc/self/fd path
     std::size_t max_size;   // bytes of address space
     bool sync = true;       // false only for tests: survives kill -9, not a power cut
+    bool outbox = false;    // whether ends of root runs are kept for others to be told
 };
+
+// The queue of a name in the outbox; never 0.
+[[nodiscard]] std::uint64_t outbox_queue(std::string_view name);
 
 class Store {
   public:

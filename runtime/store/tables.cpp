@@ -30,6 +30,7 @@ constexpr std::pair<MDB_dbi Tables::*, const char*> kNames[] = {
     {&Tables::ids, "ids"},
     {&Tables::requests, "requests"},
     {&Tables::thread_queue, "thread_queue"},
+    {&Tables::outbox, "outbox"},
 };
 static_assert(std::size(kNames) == kTableCount);
 

@@ -40,8 +40,10 @@ struct Tables {
     MDB_dbi ids;            // text key -> number
     MDB_dbi requests;       // request -> RequestRecord
     MDB_dbi thread_queue;   // thread, request -> policy byte, while it is queued
+    MDB_dbi outbox;         // queue, due time, run -> attempts
+    bool keeps_outbox = false;  // StoreOptions::outbox
 };
-inline constexpr unsigned kTableCount = 17;
+inline constexpr unsigned kTableCount = 18;
 
 // What a journal entry is.
 inline constexpr char kMessageKind = 'm';
@@ -60,6 +62,9 @@ class Key {
   public:
     explicit Key(std::uint64_t first) { u64(first); }
     Key(std::uint64_t first, std::uint64_t second) : Key(first) { u64(second); }
+    Key(std::uint64_t first, std::uint64_t second, std::uint64_t third) : Key(first, second) {
+        u64(third);
+    }
     static Key call(RunNo run, std::uint32_t step) { return Key(run).u32(step); }
     static Key call(RunNo run, std::uint32_t step, std::uint32_t index) {
         return Key(run).u32(step).u32(index);

@@ -181,6 +181,10 @@ void WriteTxn::change_run(const RunRecord& run) {
         holds_thread(old->status),
         holds_thread(run.status)
     );
+    if (tables_->keeps_outbox && run.parent == 0 && is_terminal(run.status) &&
+        !is_terminal(old->status)) {
+        put_outbox({.run = run.no});
+    }
 }
 
 void WriteTxn::add_message(MessageRecord& message) {

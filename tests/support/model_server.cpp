@@ -277,7 +277,8 @@ struct ModelServer::Impl {
 
     std::optional<ScriptedReply> refuse(Incoming& incoming) const {
         RecordedRequest& request = incoming.request;
-        if (incoming.method != "POST" || !request.target.ends_with("/chat/completions")) {
+        if (incoming.method != "POST" ||
+            (options.strict && !request.target.ends_with("/chat/completions"))) {
             request.fault = incoming.method + " " + request.target + " does not exist here";
             return refusal(404, "not_found_error", request.fault);
         }

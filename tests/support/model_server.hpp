@@ -41,7 +41,7 @@ class ModelServer {
         std::string certificate_pem;  // with both: https
         std::string key_pem;
         std::string api_key;  // when given, requests without it are answered with 401
-        bool strict = true;
+        bool strict = true;   // false: any body to any path
     };
 
     // Listens at once. Throws std::runtime_error when it can't. Without a handler answers come from
