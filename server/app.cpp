@@ -112,6 +112,7 @@ void App::make_runs() {
     settings.max_steps = config.runs.max_steps;
     settings.timeout = config.runs.timeout;
     settings.environment = config_.environment;
+    settings.policies = config_.policies.names();
     settings.children_outlive_root = config.runs.children_outlive_root;
     runs_ = std::make_unique<runs::RunService>(runs::RunParts{
         io_.get_executor(),

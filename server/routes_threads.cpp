@@ -78,12 +78,21 @@ HttpResponse get_state(Api& api, const HttpRequest& request) {
     });
 }
 
+base::Task<HttpResponse> delete_thread(Api& api, const HttpRequest& request) {
+    const auto deleted = co_await api.runs.delete_thread(request.user, request.params[0]);
+    if (!deleted) {
+        co_return error_response(deleted.error());
+    }
+    co_return json_response({{"deleted", true}});
+}
+
 }  // namespace
 
 void add_thread_routes(Router& router) {
     router.add(Method::post, "/api/chat/thread", create_thread);
     router.add(Method::get, "/api/chat/threads", list_threads);
     router.add(Method::get, "/api/chat/thread/{id}", get_thread);
+    router.add(Method::del, "/api/chat/thread/{id}", delete_thread);
     router.add(Method::get, "/api/chat/thread/{id}/history", get_history);
     router.add(Method::get, "/api/chat/thread/{id}/state", get_state);
 }

@@ -299,6 +299,8 @@ base::Result<Submitted> write_intake(
     QueueState state;
     if (intake.thread.no == 0) {
         txn.put_thread(intake.thread);
+    } else if (txn.thread(intake.thread.no)->status != store::ThreadStatus::active) {
+        return fail(ErrorKind::not_found, "thread_not_found", "the thread was deleted meanwhile");
     } else {
         state = queue_state(txn, intake.thread.no);
     }

@@ -235,6 +235,13 @@ base::Result<store::RequestRecord> withdraw(store::WriteTxn& txn, store::Request
     return request;
 }
 
+void withdraw_all(store::WriteTxn& txn, store::ThreadNo thread) {
+    for (const store::RequestNo number : txn.queue_of(thread)) {
+        store::RequestRecord request = txn.request(number).value();
+        leave_queue(txn, request, store::RequestStatus::cancelled);
+    }
+}
+
 base::Result<store::RequestRecord> promote(store::WriteTxn& txn, store::RequestNo number) {
     store::RequestRecord request = txn.request(number).value();
     if (request.status != store::RequestStatus::queued) {

@@ -69,6 +69,8 @@ void begin_run(
 [[nodiscard]] base::Result<store::RequestRecord> withdraw(
     store::WriteTxn& txn, store::RequestNo request
 );
+// Every queued request of a thread that is going away, a steer on its way too.
+void withdraw_all(store::WriteTxn& txn, store::ThreadNo thread);
 // A queued request goes first. Id, time and text stay. Errors: conflict "request_not_queued",
 // "steer_already_pending", "run_not_steerable".
 [[nodiscard]] base::Result<store::RequestRecord> promote(

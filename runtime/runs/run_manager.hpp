@@ -98,6 +98,11 @@ class RunManager {
     ) = 0;
     virtual base::Task<base::Result<store::ThreadRecord>> create_thread(NewThread request) = 0;
     virtual base::Task<base::Result<store::ThreadRecord>> fork_thread(ForkThread request) = 0;
+    // Hides it for good: takes back what is queued, cancels its runs and releases its scopes. Its
+    // records and files stay. Error conflict "thread_is_subagent" for a sub-agent's.
+    virtual base::Task<base::Result<void>> delete_thread(
+        const agents::User& user, std::string thread_id
+    ) = 0;
 
     // Another user's run or thread looks missing.
     [[nodiscard]] virtual base::Result<store::RunRecord> find_run(

@@ -29,6 +29,7 @@ struct RunSettings {
     std::uint32_t max_steps = base::limits::kMaxSteps;  // no run gets more, whatever its agent says
     base::milliseconds timeout = base::limits::kRunTimeLimit;
     bool children_outlive_root = false;
+    std::vector<std::string> policies;  // names: a thread has a scope for each that it used
     // Of every command; an agent's own variables come over it.
     std::map<std::string, std::string> environment = sandbox::default_environment();
 };

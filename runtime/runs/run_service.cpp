@@ -2,6 +2,7 @@
 
 #include "runtime/runs/intake.hpp"
 #include "runtime/runs/recovery.hpp"
+#include "runtime/runs/request_queue.hpp"
 #include "runtime/runs/resume.hpp"
 #include "runtime/runs/run_view.hpp"
 
@@ -189,6 +190,48 @@ base::Task<base::Result<store::ThreadRecord>> RunService::fork_thread(ForkThread
             return write_fork(txn, origin, request);
         };
     co_return co_await parts_.store.write<store::ThreadRecord>(std::move(change));
+}
+
+base::Task<base::Result<void>> RunService::delete_thread(
+    const agents::User& user, std::string thread_id
+) {
+    const auto thread = find_thread(user, thread_id);
+    if (!thread) {
+        co_return std::unexpected(thread.error());
+    }
+    if (thread->parent != 0) {
+        co_return fail(
+            ErrorKind::conflict,
+            "thread_is_subagent",
+            "this is a sub-agent's thread: it goes with the thread that it works for"
+        );
+    }
+    const store::ThreadNo no = thread->no;
+    std::function<base::Result<std::vector<store::RunNo>>(store::WriteTxn&)> change =
+        [no](store::WriteTxn& txn) -> base::Result<std::vector<store::RunNo>> {
+        store::ThreadRecord record = txn.thread(no).value();
+        record.status = store::ThreadStatus::deleted;
+        txn.put_thread(record);
+        withdraw_all(txn, no);
+        std::vector<store::RunNo> open = txn.open_runs();
+        std::erase_if(open, [&](store::RunNo run) { return txn.run(run)->thread != no; });
+        return open;
+    };
+    auto open = co_await parts_.store.write<std::vector<store::RunNo>>(std::move(change));
+    if (!open) {
+        co_return std::unexpected(open.error());
+    }
+    requests_.notify(no);
+    for (const store::RunNo run : *open) {
+        if (auto cancelled = co_await supervisor_.request_cancel(run); !cancelled) {
+            co_return std::unexpected(cancelled.error());
+        }
+    }
+    for (const std::string& policy : parts_.settings.policies) {
+        sandbox::ScopeKey key{thread->uid, thread->id, policy};
+        co_await parts_.sandbox.release(std::move(key));
+    }
+    co_return base::Result<void>();
 }
 
 base::Result<store::RunRecord> RunService::find_run(

@@ -27,6 +27,8 @@ class RunService final : public RunManager {
         override;
     base::Task<base::Result<store::ThreadRecord>> create_thread(NewThread request) override;
     base::Task<base::Result<store::ThreadRecord>> fork_thread(ForkThread request) override;
+    base::Task<base::Result<void>> delete_thread(const agents::User& user, std::string thread_id)
+        override;
     [[nodiscard]] base::Result<store::RunRecord> find_run(
         const agents::User& user, const std::string& run_id
     ) const override;

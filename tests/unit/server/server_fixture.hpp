@@ -93,6 +93,11 @@ class FakeRunManager final : public runs::RunManager {
             };
         co_return co_await store_.write<store::ThreadRecord>(std::move(change));
     }
+    base::Task<base::Result<void>> delete_thread(const agents::User& user, std::string id)
+        override {
+        const auto thread = find_thread(user, id);
+        co_return thread ? base::Result<void>{} : std::unexpected(thread.error());
+    }
     base::Task<base::Result<store::ThreadRecord>> create_thread(runs::NewThread request) override {
         std::function<base::Result<store::ThreadRecord>(store::WriteTxn&)> change =
             [request](store::WriteTxn& txn) -> base::Result<store::ThreadRecord> {
