@@ -4,6 +4,8 @@
 #include "tests/unit/runtime/tools/tools_fixture.hpp"
 
 #include <chrono>
+#include <set>
+#include <string>
 
 namespace ars::tools {
 namespace {
@@ -142,13 +144,14 @@ TEST_F(ReadFile, C51K138K140PathsThatLeaveAreErrorTexts) {
 }
 
 TEST(ReadFileSpec, ToolsHaveAnObjectSchemaAndAnEffect) {
+    const std::set<std::string> reading = {
+        "read_file", "ls", "glob", "grep", "execute_output", "ask_user_question"
+    };
     for (const auto& tool : make_file_tools()) {
         const ToolSpec& spec = tool->spec();
         EXPECT_EQ(spec.parameters.at("type"), "object") << spec.name;
         EXPECT_FALSE(spec.description.empty()) << spec.name;
-        const bool reads = spec.name == "read_file" || spec.name == "ls" || spec.name == "glob" ||
-                           spec.name == "grep" || spec.name == "execute_output";
-        EXPECT_EQ(spec.effect == Effect::read_only, reads) << spec.name;
+        EXPECT_EQ(spec.effect == Effect::read_only, reading.contains(spec.name)) << spec.name;
     }
 }
 
