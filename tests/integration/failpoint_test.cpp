@@ -8,9 +8,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <map>
 #include <optional>
 #include <thread>
 
@@ -72,22 +69,6 @@ bool dies_before_the_end(Server& server) {
     return !server.running();
 }
 
-std::map<std::string, int> effects_below(const std::string& directory) {
-    std::map<std::string, int> times;
-    if (!std::filesystem::exists(directory)) {
-        return times;
-    }
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(directory)) {
-        if (entry.path().filename() == "effects") {
-            std::ifstream file(entry.path());
-            for (std::string line; std::getline(file, line);) {
-                ++times[line];
-            }
-        }
-    }
-    return times;
-}
-
 void check_after_restart(Server& server) {
     // The same request: it finds the run that was accepted, or makes it.
     const std::string run_id(server.submit("main", "go", kRequest).at("run_id").as_string());
@@ -100,7 +81,7 @@ void check_after_restart(Server& server) {
     const auto is_end = [](const SseEvent& event) { return event.type == "end"; };
     EXPECT_EQ(std::ranges::count_if(events, is_end), 1);
     EXPECT_TRUE(!events.empty() && is_end(events.back()));
-    for (const auto& [line, count] : effects_below(server.workspace("local"))) {
+    for (const auto& [line, count] : server.effects("local")) {
         EXPECT_EQ(count, 1) << line;
     }
 }

@@ -8,9 +8,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <map>
 #include <random>
 #include <thread>
 
@@ -50,20 +47,6 @@ turns:
 int number_from(const char* name, int otherwise) {
     const char* const text = std::getenv(name);
     return text == nullptr ? otherwise : std::atoi(text);
-}
-
-// Times that each line stands in any file `effects` below `directory`.
-std::map<std::string, int> effects_below(const std::string& directory) {
-    std::map<std::string, int> times;
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(directory)) {
-        if (entry.path().filename() == "effects") {
-            std::ifstream file(entry.path());
-            for (std::string line; std::getline(file, line);) {
-                ++times[line];
-            }
-        }
-    }
-    return times;
 }
 
 bool has_ended(const Server& server, const std::string& run_id) {
@@ -106,7 +89,7 @@ TEST(KillLoop, EveryAcceptedRunEndsAndNoEffectHappensTwice) {
         EXPECT_EQ(std::ranges::count_if(events, is_end), 1) << run_id;
         EXPECT_TRUE(!events.empty() && is_end(events.back())) << run_id;
     }
-    const auto times = effects_below(server.workspace("local"));
+    const auto times = server.effects("local");
     std::printf("%zu runs with %zu effects\n", accepted.size(), times.size());
     EXPECT_GE(times.size(), accepted.size());  // of five for each run
     for (const auto& [line, count] : times) {

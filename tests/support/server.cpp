@@ -158,4 +158,20 @@ json::object Server::wait_for_end(
     }
 }
 
+std::map<std::string, int> Server::effects(const std::string& uid) const {
+    std::map<std::string, int> times;
+    if (!std::filesystem::exists(workspace(uid))) {
+        return times;
+    }
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(workspace(uid))) {
+        if (entry.path().filename() == "effects") {
+            std::ifstream file(entry.path());
+            for (std::string line; std::getline(file, line);) {
+                ++times[line];
+            }
+        }
+    }
+    return times;
+}
+
 }  // namespace ars::tests

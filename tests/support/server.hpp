@@ -5,6 +5,7 @@
 #include "tests/support/http.hpp"
 #include "tests/support/process.hpp"
 
+#include <map>
 #include <memory>
 #include <string>
 
@@ -47,6 +48,8 @@ class Server {
     [[nodiscard]] std::string workspace(const std::string& uid) const {
         return dir_.path() + "/data/users/" + uid + "/workspace";
     }
+    // How often each line stands in any file `effects` of this user's workspace.
+    [[nodiscard]] std::map<std::string, int> effects(const std::string& uid) const;
     // Milliseconds from exec to the first health answer of the last start().
     [[nodiscard]] double start_ms() const { return start_ms_; }
 
