@@ -116,6 +116,12 @@ std::string metrics_text(const Api& api) {
         "Those of them that named a host that is not allowed.",
         counts.sandbox.egress.denied_hosts
     );
+    text.single(
+        "ars_store_commits_total",
+        "counter",
+        "Durable commits; all that waits for one shares it.",
+        api.runs.store().commits()
+    );
     text.single("ars_http_connections", "gauge", "Open connections.", api.stats.connections);
     text.single(
         "ars_http_connections_refused_total",
