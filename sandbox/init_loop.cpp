@@ -27,6 +27,7 @@ namespace ars::sandbox {
 namespace {
 
 constexpr int kSweepMs = 5;          // between two sweeps over a tree that is being killed
+constexpr std::size_t kCrowd = 64;   // a tree that keeps us waiting if it is stopped one by one
 constexpr int kFreezeRounds = 8;     // STOP until nothing new appears, at most this often
 constexpr int kRefusalsAtOnce = 16;  // a flood of refused calls must not keep us from other work
 
@@ -305,6 +306,9 @@ void InitLoop::sweep(KeeperSlot& slot) {
     std::vector<TreeProcess> tree;
     for (int round = 0; round < kFreezeRounds; ++round) {
         tree = ProcessTree(proc_.get(), freezer_).below(slot.keeper);
+        if (tree.size() > kCrowd) {
+            freezer_.freeze();
+        }
         for (const TreeProcess& process : tree) {
             ::kill(process.pid, SIGSTOP);
         }

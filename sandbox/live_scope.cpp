@@ -22,6 +22,8 @@ constexpr auto kSendRetry = std::chrono::milliseconds(2);
 constexpr auto kSendLimit =
     std::chrono::seconds(1);                // an init that reads nothing for so long is gone
 constexpr std::size_t kCallsCounted = 128;  // names of refused calls in the counters
+// Until an ended scope must be gone and its private directory with it, however busy the machine.
+constexpr auto kScopeProof = std::chrono::seconds(10);
 constexpr auto kListLimit = std::chrono::milliseconds(500);
 
 }  // namespace
@@ -456,7 +458,7 @@ base::Task<std::vector<BackgroundProcess>> LiveScope::background() {
 // The init goes, and with it everything in the scope. Whoever comes second waits for the first.
 base::Task<void> LiveScope::end_init() {
     if (std::exchange(closing_, true)) {
-        const auto proof = base::Deadline::after(limits::kKillProof);
+        const auto proof = base::Deadline::after(kScopeProof);
         while (launched_.init.running() && co_await closed_.wait(proof)) {
         }
         co_return;
@@ -466,7 +468,7 @@ base::Task<void> LiveScope::end_init() {
         co_await proxy_->close();
     }
     launched_.end();
-    if (!co_await launched_.init.wait_end(base::Deadline::after(limits::kKillProof))) {
+    if (!co_await launched_.init.wait_end(base::Deadline::after(kScopeProof))) {
         log_.error("scope_not_ended", {{"generation", generation_}, {"pid", launched_.init.pid()}});
     }
     launched_.network.reset();

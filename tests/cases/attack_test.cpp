@@ -5,9 +5,11 @@
 #include <boost/json/array.hpp>
 #include <boost/json/serialize.hpp>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <thread>
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -72,6 +74,17 @@ class Attack : public Cases {
         for (const auto& [name, verdict] : verdicts) {
             ADD_FAILURE() << "not in the table: " << name << ": " << verdict;
         }
+    }
+
+    // After an attack. In the landlock tier the kernel counts the processes of the uid, so what
+    // dies elsewhere on the machine may stand in the way of the first tries.
+    void expect_works() {
+        json::object after;
+        for (int round = 0; round < 100 && text(after, "stdout") != "here\n"; ++round) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(round == 0 ? 0 : 100));
+            after = run("echo here");
+        }
+        EXPECT_EQ(text(after, "stdout"), "here\n") << json::serialize(after);
     }
 
     // What is in no process table of the scope's. A /proc that is the container's shows it, and
@@ -270,7 +283,7 @@ TEST_P(Attack, ProgramInMemoryHasTheSameWalls) {
          // Pid 1 of a namespace ignores what its children send; elsewhere it is another's.
          {"inner kill 1", "OPEN", "EPERM"}}
     );
-    EXPECT_EQ(text(run("echo here"), "stdout"), "here\n");
+    expect_works();
 }
 
 TEST_P(Attack, SetIdFilesCannotBeLeftInAMappedWorkspace) {
@@ -300,7 +313,7 @@ TEST_P(Attack, BombOfDaemonsEndsWithItsCommand) {
     const json::object done = attack("daemon_bomb", mark, {{"timeout", "1s"}});
     EXPECT_TRUE(has_status(done, "timed_out"));
     EXPECT_EQ(survivors(mark), 0);
-    EXPECT_EQ(text(run("echo here"), "stdout"), "here\n");
+    expect_works();
 }
 
 TEST_P(Attack, StormOfSignalsEndsWithItsCommand) {
@@ -308,14 +321,14 @@ TEST_P(Attack, StormOfSignalsEndsWithItsCommand) {
     const json::object done = attack("signal_storm", "1 " + mark, {{"timeout", "20s"}});
     EXPECT_NE(text(done, "status"), "timed_out") << json::serialize(done);
     EXPECT_EQ(survivors(mark), 0);
-    EXPECT_EQ(text(run("echo here"), "stdout"), "here\n");
+    expect_works();
 }
 
 TEST_P(Attack, CommandThatKillsItsKeeperLeavesNothing) {
     const std::string mark = marker();
     run("(setsid sleep " + mark + " &); kill -9 $PPID; sleep " + mark, {{"timeout", "20s"}});
     EXPECT_EQ(survivors(mark), 0);
-    EXPECT_EQ(text(run("echo here"), "stdout"), "here\n");
+    expect_works();
 }
 
 TEST_P(Attack, FloodOfBytesThatAreNoTextIsBounded) {

@@ -144,7 +144,7 @@ std::string marker() {
 }
 
 int survivors(const std::string& marker) {
-    const auto until = Clock::now() + 2s;
+    const auto until = Clock::now() + 10s;
     int count = processes_with(marker);
     while (count > 0 && Clock::now() < until) {
         std::this_thread::sleep_for(20ms);
