@@ -63,6 +63,25 @@ base::Result<void> put(const base::Fd& mount, const std::string& guest) {
                : fail_step("mount on " + guest);
 }
 
+// The mount point is made only where there is none: most are there already.
+template <typename MakePoint>
+base::Result<void> put_on_point(
+    const base::Fd& mount, const std::string& guest, const MakePoint& make_point
+) {
+    auto done = put(mount, guest);
+    if (done || done.error().sys_errno != ENOENT) {
+        return done;
+    }
+    auto made = make_point();
+    return made ? put(mount, guest) : made;
+}
+
+base::Result<void> put_on_directory(
+    const base::Fd& mount, const std::string& guest, unsigned mode = 0755
+) {
+    return put_on_point(mount, guest, [&] { return make_directory(guest, mode); });
+}
+
 base::Result<void> set_attributes(int mount, std::uint64_t attributes, bool recursive) {
     mount_attr attr{};
     attr.attr_set = attributes;
@@ -200,8 +219,7 @@ base::Result<void> mount_alias(const Mount& mount) {
     if (!copy) {
         return std::unexpected(copy.error());
     }
-    auto made = make_directory(mount.guest, 0755);
-    return made ? put(*copy, mount.guest) : made;
+    return put_on_directory(*copy, mount.guest);
 }
 
 base::Result<base::Fd> new_filesystem_of(const Mount& mount) {
@@ -217,11 +235,8 @@ base::Result<base::Fd> new_filesystem_of(const Mount& mount) {
 }
 
 base::Result<void> mount_new_filesystem(const Mount& mount) {
-    if (auto made = make_directory(mount.guest, 0755); !made) {
-        return made;
-    }
     auto made = new_filesystem_of(mount);
-    return made ? put(*made, mount.guest) : std::unexpected(made.error());
+    return made ? put_on_directory(*made, mount.guest) : std::unexpected(made.error());
 }
 
 base::Result<void> enter(const base::Fd& mount_namespace) {
@@ -325,10 +340,7 @@ base::Result<base::Fd> NewRoot::open_proc() {
 }
 
 base::Result<void> NewRoot::mount_proc(const Mount& mount, const base::Fd& source) {
-    if (auto made = make_directory(mount.guest, 0555); !made) {
-        return made;
-    }
-    auto done = put(source, mount.guest);
+    auto done = put_on_directory(source, mount.guest, 0555);
     return done && !fresh_proc_
                ? set_attributes(source.get(), kProcAttributes | MOUNT_ATTR_RDONLY, true)
                : done;
@@ -357,10 +369,7 @@ base::Result<void> NewRoot::mount_one(const Mount& mount, const base::Fd& source
             break;
     }
     const base::Fd& tree = mount.fd ? *mount.fd : source;
-    if (auto made = make_point_for(mount, tree); !made) {
-        return made;
-    }
-    auto done = put(tree, mount.guest);
+    auto done = put_on_point(tree, mount.guest, [&] { return make_point_for(mount, tree); });
     return done ? set_attributes(tree.get(), attributes_of(mount), mount.kind == MountKind::bind)
                 : done;
 }
