@@ -53,14 +53,20 @@ base::Result<Tables> open_sound_tables(const std::string& directory, const Envir
     if (!extended) {
         return std::unexpected(extended.error());
     }
-    auto tables = open_tables(env);
-    if (*extended && (!tables || !is_sound(env, *tables))) {
+    const auto damaged = [&directory](const char* what) {
         return base::fail(
             base::ErrorKind::io,
             "store_damaged",
-            "the data file in " + directory +
-                " lost its end: restore data_dir from a backup, or use another one"
+            "the data file in " + directory + what +
+                ": restore data_dir from a backup, or use another one"
         );
+    };
+    if (!has_sound_roots(env)) {
+        return damaged(*extended ? " lost its end" : " is damaged");
+    }
+    auto tables = open_tables(env);
+    if (*extended && (!tables || !is_sound(env, *tables))) {
+        return damaged(" lost its end");
     }
     return tables;
 }

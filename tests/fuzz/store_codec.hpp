@@ -16,6 +16,8 @@ inline void require_stable(const std::string& once, const std::string& twice) {
     }
 }
 
+inline constexpr int kEveryDecoder = 1023;
+
 // Gives `bytes` to every decoder; a bit for each that accepts them.
 inline int codec_accepts(std::string_view bytes) {
     int mask = 0;
@@ -50,6 +52,13 @@ inline int codec_accepts(std::string_view bytes) {
         require_stable(
             once, decode_run_state(once, again) ? encode_run_state(again) : std::string()
         );
+    }
+    OutboxRecord outbox;
+    if (decode_outbox(bytes, outbox)) {
+        mask |= 512;
+        const std::string once = encode_outbox(outbox);
+        OutboxRecord again;
+        require_stable(once, decode_outbox(once, again) ? encode_outbox(again) : std::string());
     }
     return mask;
 }
