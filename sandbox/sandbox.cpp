@@ -1,5 +1,6 @@
 // All scopes of the appliance: one per key, made when first needed, replaced when dead, released
 // when idle.
+#include "base/clock.hpp"
 #include "sandbox/live_scope.hpp"
 
 #include <boost/asio/co_spawn.hpp>
@@ -7,7 +8,6 @@
 
 #include <algorithm>
 #include <csignal>
-#include <ctime>
 #include <map>
 #include <utility>
 #include <vector>
@@ -74,8 +74,8 @@ class ScopeTable final : public Sandbox, public std::enable_shared_from_this<Sco
     bool sweeping_ = false;
     bool closed_ = false;
     // Rises across restarts too, so that what belonged to an old scope is never taken for a new
-    // one's. A million scopes a second would catch up with it.
-    std::uint64_t generation_ = static_cast<std::uint64_t>(::time(nullptr)) << 20U;
+    // one's: also when a supervisor restarts the server within the same second.
+    std::uint64_t generation_ = static_cast<std::uint64_t>(base::now_ms()) << 20U;
 };
 
 base::Task<base::Result<std::shared_ptr<LiveScope>>> ScopeTable::make(
