@@ -229,8 +229,9 @@ base::Task<base::Result<json::object>> ChildRunService::start(
     }
     std::function<base::Result<Started>(store::WriteTxn&)> change =
         [plan = std::move(*planned)](store::WriteTxn& txn) { return write_child(txn, plan); };
-    base::Result<Started> started =
-        co_await commit<Started>(parts_.store, parent->deadline, std::move(change));
+    base::Result<Started> started = co_await commit<Started>(
+        parts_.store, parent->deadline, parent->process_ends, std::move(change)
+    );
     if (!started) {
         co_return std::unexpected(started.error());
     }

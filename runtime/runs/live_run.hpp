@@ -45,6 +45,7 @@ struct LiveRun {
     std::chrono::steady_clock::time_point serving_since = std::chrono::steady_clock::now();
 
     StopReason stop = StopReason::none;
+    bool process_ends = false;  // whatever it was stopped for: a full disk is not waited for
     base::asio::cancellation_signal cancel;
     base::Notifier changed;  // something of the run was committed
     Slots::Place slot;

@@ -29,6 +29,13 @@ bool root_has_ended(const store::WriteTxn& txn, const store::RunRecord& run) {
     return parent && store::is_terminal(latest_of_lineage(txn, *parent).status);
 }
 
+// The deletion was committed, and the process died before it had ended the thread's runs.
+bool thread_is_deleted(const store::WriteTxn& txn, const store::RunRecord& run) {
+    const auto thread = txn.thread(run.thread);
+    const auto root = thread ? txn.thread(thread->root) : thread;
+    return root && root->status == store::ThreadStatus::deleted;
+}
+
 // Open runs, roots before sub-agents: when a child is looked at, its root's end is known.
 std::vector<store::RunRecord> open_runs_roots_first(const store::WriteTxn& txn) {
     std::vector<store::RunRecord> out;
@@ -49,10 +56,11 @@ base::Task<base::Result<std::vector<store::RunRecord>>> take_over_open_runs(cons
         [keep_children](store::WriteTxn& txn) -> base::Result<std::vector<store::RunRecord>> {
         std::vector<store::RunRecord> serve;
         for (store::RunRecord& run : open_runs_roots_first(txn)) {
-            if (run.status == store::RunStatus::interrupted) {
+            const bool deleted = thread_is_deleted(txn, run);
+            if (run.status == store::RunStatus::interrupted && !deleted) {
                 continue;
             }
-            if (run.status == store::RunStatus::cancel_requested ||
+            if (run.status == store::RunStatus::cancel_requested || deleted ||
                 (!keep_children && root_has_ended(txn, run))) {
                 end_run(txn, run, RunEnd{store::RunStatus::cancelled, "cancelled", ""});
                 continue;

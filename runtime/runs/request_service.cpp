@@ -16,10 +16,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// How long a full disk may keep the next message waiting before the log says so; what ends or comes
-// later in the thread, and a restart, try again.
-constexpr auto kAdvanceLimit = 60s;
-
 // Of each message in a listed queue: a full queue of full messages would be a GiB.
 constexpr std::size_t kShownBytes = 4 * base::limits::kKiB;
 
@@ -113,7 +109,7 @@ base::Task<base::Result<store::RunRecord>> RequestService::go_on(
     if (!thread) {
         co_return std::unexpected(thread.error());
     }
-    if (!open_) {
+    if (closed_) {
         co_return not_accepting();
     }
     const store::ThreadNo no = thread->no;
@@ -148,7 +144,7 @@ base::Task<base::Result<store::RequestRecord>> RequestService::cancel(
     if (request) {
         notify(request->thread);
         // The one behind it may be newer than the failure that paused the queue.
-        co_await advance(request->thread);
+        co_await advance(request->thread, base::Deadline::after(kDispatchLimit));
     }
     co_return request;
 }
@@ -185,8 +181,8 @@ bool RequestService::is_ready(store::ThreadNo thread) const {
     }
 }
 
-base::Task<void> RequestService::advance(store::ThreadNo thread) {
-    if (!open_ || !is_ready(thread)) {
+base::Task<void> RequestService::advance(store::ThreadNo thread, base::Deadline until) {
+    if (closed_ || !is_ready(thread)) {
         co_return;
     }
     using Started = std::optional<store::RunRecord>;
@@ -195,7 +191,7 @@ base::Task<void> RequestService::advance(store::ThreadNo thread) {
         return dispatch_ready(txn, thread);
     };
     base::Result<Started> started =
-        co_await commit<Started>(store_, base::Deadline::after(kAdvanceLimit), std::move(change));
+        co_await commit<Started>(store_, until, closed_, std::move(change));
     if (!started) {
         log_.error(
             "queue_stands",
@@ -218,7 +214,7 @@ base::Task<void> RequestService::advance_all() {
     // that can't go on keeps no other from it.
     base::TaskGroup group(executor_);
     for (const store::ThreadNo thread : threads) {
-        group.spawn(advance(thread));
+        group.spawn(advance(thread, base::Deadline::after(kDispatchLimit)));
     }
     co_await group.join();
 }

@@ -21,6 +21,10 @@ struct ThreadQueue {
     QueueState state;
 };
 
+// How long a full disk may keep a caller, or a boot, before the log says so; what ends or comes
+// later in the thread, and a restart, try again.
+inline constexpr std::chrono::seconds kDispatchLimit{60};
+
 class RequestService {
   public:
     // Serves a committed run.
@@ -37,8 +41,8 @@ class RequestService {
 
     // Nothing is started before open() and after close(): a boot's recovery and a shutdown own the
     // runs then.
-    void open() { open_ = true; }
-    void close() { open_ = false; }
+    void open() { closed_ = false; }
+    void close() { closed_ = true; }
 
     // Another user's request or thread looks missing. A run that never waited is found by its
     // request id too.
@@ -65,8 +69,11 @@ class RequestService {
         const agents::User& user, std::string request_id
     );
 
-    // The thread is free, or its queue grew: starts its head if it may go on.
-    base::Task<void> advance(store::ThreadNo thread);
+    // The thread is free, or its queue grew: starts its head if it may go on. A full disk is waited
+    // for until then.
+    base::Task<void> advance(
+        store::ThreadNo thread, base::Deadline until = base::Deadline::never()
+    );
     // At boot: every thread with a queue, the oldest request first.
     base::Task<void> advance_all();
 
@@ -85,7 +92,7 @@ class RequestService {
     base::asio::any_io_executor executor_;
     const base::Log& log_;
     Launch launch_;
-    bool open_ = false;
+    bool closed_ = true;
     std::map<store::ThreadNo, std::shared_ptr<base::Notifier>> watched_;
 };
 

@@ -106,6 +106,10 @@ base::Task<std::optional<RunEnd>> RunLoop::serve() {
             }
             continue;
         }
+        if (run_->taken_over && run_->record.attempt > 1) {
+            // The process before may have been in a model call: what that cost nobody knows.
+            run_->record.usage.complete = false;
+        }
         run_->taken_over = false;
         if (is_steered()) {
             co_return hand_over();
@@ -338,8 +342,9 @@ base::Task<std::optional<RunEnd>> RunLoop::commit_reply(
     }
     std::function<base::Result<StepCommit>(store::WriteTxn&)> change =
         [step = std::move(step)](store::WriteTxn& txn) { return write_step(txn, step); };
-    base::Result<StepCommit> written =
-        co_await commit<StepCommit>(parts_.store, run_->deadline, std::move(change));
+    base::Result<StepCommit> written = co_await commit<StepCommit>(
+        parts_.store, run_->deadline, run_->process_ends, std::move(change)
+    );
     if (!written) {
         if (written.error().kind == base::ErrorKind::cancelled) {
             co_return RunEnd{store::RunStatus::cancelled, "cancelled", written.error().message};

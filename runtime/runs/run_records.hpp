@@ -41,22 +41,26 @@ void merge_state(boost::json::object& state, const boost::json::object& update);
 // True for errors that pass when space or the writer's queue is free again.
 [[nodiscard]] bool is_storage_pressure(const base::Error& error);
 
-// store.write(), tried again while the disk or the map is full, until the run's deadline: a run
-// never advances on a step that is not committed.
+// How long a full disk may keep a process that is told to stop.
+inline constexpr base::milliseconds kLongestCommitPause{1000};
+
+// store.write(), tried again while the disk or the map is full, until the deadline or until the
+// process ends: a run never advances on a step that is not committed.
 template <class R>
 base::Task<base::Result<R>> commit(
     store::Store& store,
     base::Deadline deadline,
+    const bool& process_ends,
     std::function<base::Result<R>(store::WriteTxn&)> change
 ) {
     auto pause = base::milliseconds(100);
     for (;;) {
         base::Result<R> result = co_await store.write<R>(change);
-        if (result || !is_storage_pressure(result.error()) || deadline.passed()) {
+        if (result || !is_storage_pressure(result.error()) || deadline.passed() || process_ends) {
             co_return result;
         }
         co_await base::sleep_until(base::Deadline::after(pause).earlier(deadline));
-        pause = std::min(pause * 2, base::milliseconds(5000));
+        pause = std::min(pause * 2, kLongestCommitPause);
     }
 }
 

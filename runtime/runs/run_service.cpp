@@ -107,7 +107,9 @@ base::Task<base::Result<Submitted>> RunService::submit(SubmitRun request) {
         const store::RequestNo no = submitted->request.no;
         requests_.notify(submitted->request.thread);
         // The thread may have become free between the end of its run and this message.
-        co_await requests_.advance(submitted->request.thread);
+        co_await requests_.advance(
+            submitted->request.thread, base::Deadline::after(kDispatchLimit)
+        );
         parts_.store.read([&](const store::ReadTxn& txn) {
             submitted->request = txn.request(no).value();
             submitted->position = queue_position(txn, submitted->request);

@@ -16,11 +16,6 @@ namespace ars::runs {
 
 namespace {
 
-using namespace std::chrono_literals;
-
-// How long the end of a run is tried again on a full disk before it is left to the next boot.
-constexpr auto kEndCommitLimit = 60s;
-
 constexpr std::string_view kCancelledCall = "Cancelled before it finished.";
 constexpr std::string_view kFailedCall = "Not finished: the run ended first.";
 
@@ -159,8 +154,9 @@ base::Task<base::Result<void>> RunSupervisor::admit(LiveRunPtr run) {
             txn.put_run(record);
             return record;
         };
-        base::Result<store::RunRecord> started =
-            co_await commit<store::RunRecord>(parts_.store, run->deadline, std::move(change));
+        base::Result<store::RunRecord> started = co_await commit<store::RunRecord>(
+            parts_.store, run->deadline, run->process_ends, std::move(change)
+        );
         if (!started) {
             co_return std::unexpected(started.error());
         }
@@ -227,7 +223,7 @@ base::Task<void> RunSupervisor::commit_end(LiveRunPtr run, RunEnd end) {
         return record;
     };
     base::Result<store::RunRecord> written = co_await commit<store::RunRecord>(
-        parts_.store, base::Deadline::after(kEndCommitLimit), std::move(change)
+        parts_.store, base::Deadline::never(), run->process_ends, std::move(change)
     );
     if (!written) {
         parts_.log.error(
@@ -344,6 +340,7 @@ base::Task<void> RunSupervisor::shutdown() {
         all.push_back(run);
     }
     for (const LiveRunPtr& run : all) {
+        run->process_ends = true;
         if (run->stop == StopReason::none) {
             run->stop = StopReason::shutdown;
             run->cancel.emit(base::asio::cancellation_type::terminal);

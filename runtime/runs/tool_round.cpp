@@ -232,8 +232,9 @@ base::Task<base::Result<void>> ToolRound::store_result(
         }
         return message;
     };
-    base::Result<store::MessageRecord> written =
-        co_await commit<store::MessageRecord>(parts_.store, run_->deadline, std::move(change));
+    base::Result<store::MessageRecord> written = co_await commit<store::MessageRecord>(
+        parts_.store, run_->deadline, run_->process_ends, std::move(change)
+    );
     if (!written) {
         co_return std::unexpected(written.error());
     }
