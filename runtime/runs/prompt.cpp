@@ -2,6 +2,7 @@
 
 #include "base/clock.hpp"
 #include "fsmount/layout.hpp"
+#include "runtime/runs/loop_guard.hpp"
 
 #include <fmt/format.h>
 
@@ -157,6 +158,9 @@ models::ModelRequest model_request(
                 request.messages.push_back(tool_message(*results.at(call.id), call));
             }
         }
+    }
+    if (!run.history.empty() && run.history.back().role == store::Role::tool) {
+        request.messages.back().content += repetition_notice(run.history);
     }
     return request;
 }

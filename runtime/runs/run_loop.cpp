@@ -7,6 +7,7 @@
 #include "runtime/runs/events.hpp"
 #include "runtime/runs/interrupts.hpp"
 #include "runtime/runs/lineage.hpp"
+#include "runtime/runs/loop_guard.hpp"
 #include "runtime/runs/prompt.hpp"
 #include "runtime/runs/tool_round.hpp"
 
@@ -162,6 +163,14 @@ base::Task<std::optional<RunEnd>> RunLoop::tool_step(store::MessageRecord messag
             "malformed_tool_calls",
             fmt::format(
                 "the model's tool calls were unreadable {} turns in a row", run_->malformed_turns
+            )
+        );
+    }
+    if (const std::uint32_t turns = repeated_turns(run_->history); turns >= kRepeatsLimit) {
+        co_return failed(
+            "repeated_tool_calls",
+            fmt::format(
+                "the model made the same tool calls with the same results {} turns in a row", turns
             )
         );
     }

@@ -93,7 +93,7 @@ TEST_F(Checkpoints, ShowWhatHadBeenSaidByThen) {
     EXPECT_NE(missing.body.find("checkpoint_not_found"), std::string::npos);
 }
 
-TEST_F(Checkpoints, AForkGoesOnAloneAlsoAfterAKill) {
+TEST_F(Checkpoints, S31S62AForkGoesOnAloneAlsoAfterAKill) {
     const json::array all = get("/checkpoints").at("checkpoints").as_array();
     // Before the command's result: the fork gets an answer for the open call.
     const std::string middle = text(all[1].as_object(), "checkpoint_id");
