@@ -191,6 +191,9 @@ base::Task<base::Result<std::shared_ptr<Scope>>> ScopeTable::acquire(
             base::ErrorKind::unavailable, "sandbox_closed", "the server is stopping"
         );
     }
+    if (options_.max_scopes == 1) {
+        launcher_.retire();  // should another one follow its death, a new template makes it
+    }
     entry->scope = *made;
     entry->changed.notify_all();
     sweep_later();

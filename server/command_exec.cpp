@@ -280,6 +280,7 @@ int command_exec(const ExecOptions& options) {
     const base::Log log(STDERR_FILENO, base::LogLevel::off);
     asio::io_context io(1);
     settings.sandbox.expected_tier = tier;
+    settings.sandbox.max_scopes = 1;
     if (settings.sandbox.backend == sandbox::IoBackend::automatic && !options.batch) {
         // One command's output costs less than a ring's life.
         settings.sandbox.backend = sandbox::IoBackend::epoll;

@@ -69,7 +69,8 @@ void add_tier(CLI::App& command, TierOption& tier) {
         ->type_name("TIER");
 }
 
-// All commands with the values they parse into.
+// All commands with the values they parse into. A command's options are made when it is named: a
+// start pays for one command.
 struct CommandLine {
     CLI::App app{"ARS: agents and their sandboxed tools, in one binary", "ars"};
     ServeOptions serve;
@@ -84,33 +85,46 @@ struct CommandLine {
 
     CommandLine() {
         app.require_subcommand(1);
-        add_serve();
-        add_run();
-        add_exec();
-        add_tool();
-        auto* doctor_command =
-            app.add_subcommand("doctor", "what this host lets the sandbox do, and how to get more");
-        doctor_command->add_flag("--json", doctor.json, "machine-readable");
-        add_io(*doctor_command, doctor.io);
-        add_tier(*doctor_command, doctor.tier);
-        auto* check_command =
-            app.add_subcommand("check", "read a configuration and report every fault in it");
-        check_command->add_option("--config", check.config, "appliance.yaml")->required();
-        add_backup("backup", "copy the store of runs, while a server uses it or not", backup);
-        add_backup("restore", "make the store of runs from such a copy", restore);
+        add("serve", "serve agents and runs over HTTP", &CommandLine::add_serve);
+        add("run", "one run in this process, shown as it happens", &CommandLine::add_run);
+        add("exec", "one command in a fresh sandbox", &CommandLine::add_exec);
+        add("tool", "one built-in tool, as an agent would call it", &CommandLine::add_tool);
+        add("doctor",
+            "what this host lets the sandbox do, and how to get more",
+            &CommandLine::add_doctor);
+        add("check", "read a configuration and report every fault in it", &CommandLine::add_check);
+        add("backup",
+            "copy the store of runs, while a server uses it or not",
+            &CommandLine::add_backup);
+        add("restore", "make the store of runs from such a copy", &CommandLine::add_restore);
         app.add_subcommand("version", "version, compiler and libraries");
     }
 
-    void add_serve() {
-        auto* command = app.add_subcommand("serve", "serve agents and runs over HTTP");
+    void add(const char* name, const char* what, void (CommandLine::*options)(CLI::App*)) {
+        CLI::App* const command = app.add_subcommand(name, what);
+        command->preparse_callback([this, command, options](std::size_t) {
+            (this->*options)(command);
+        });
+    }
+
+    void add_doctor(CLI::App* command) {
+        command->add_flag("--json", doctor.json, "machine-readable");
+        add_io(*command, doctor.io);
+        add_tier(*command, doctor.tier);
+    }
+
+    void add_check(CLI::App* command) {
+        command->add_option("--config", check.config, "appliance.yaml")->required();
+    }
+
+    void add_serve(CLI::App* command) {
         command->add_option("--config", serve.config, "appliance.yaml")->required();
         command->add_option("--listen", serve.listen, "ADDR:PORT instead of server.listen");
         command->add_option("--data", serve.data, "directory instead of data_dir");
         add_io(*command, serve.io);
     }
 
-    void add_run() {
-        auto* command = app.add_subcommand("run", "one run in this process, shown as it happens");
+    void add_run(CLI::App* command) {
         command->add_option("agent", run.agent, "slug of the agent")->required();
         command->add_option("prompt", run.prompt, "what to ask it")->required();
         command->add_option(
@@ -124,8 +138,7 @@ struct CommandLine {
         command->add_flag("--json", run.json, "print the run's events as JSON lines instead");
     }
 
-    void add_exec() {
-        auto* command = app.add_subcommand("exec", "one command in a fresh sandbox");
+    void add_exec(CLI::App* command) {
         command->add_option("command", exec.command, "after --");
         command->add_option("--timeout", exec_timeout, "time limit, default 30s")
             ->check(duration_validator());
@@ -139,8 +152,7 @@ struct CommandLine {
         add_workspace(*command, exec.workspace, exec.allow_root_owner, "--workspace");
     }
 
-    void add_tool() {
-        auto* command = app.add_subcommand("tool", "one built-in tool, as an agent would call it");
+    void add_tool(CLI::App* command) {
         command->add_option("name", tool.name, "for example read_file")->required();
         command->add_option("arguments", tool.arguments, "JSON object, or - for standard input")
             ->required();
@@ -150,8 +162,10 @@ struct CommandLine {
         add_workspace(*command, tool.workspace, tool.allow_root_owner, "--workspace");
     }
 
-    void add_backup(const char* name, const char* what, BackupOptions& into) {
-        auto* command = app.add_subcommand(name, what);
+    void add_backup(CLI::App* command) { add_copy(command, backup); }
+    void add_restore(CLI::App* command) { add_copy(command, restore); }
+
+    static void add_copy(CLI::App* command, BackupOptions& into) {
         command->add_option("directory", into.directory, "of the copy")->required();
         command->add_option("--config", into.config, "appliance.yaml, for its data_dir");
         command->add_option("--data", into.data, "the data_dir itself, instead of --config");
