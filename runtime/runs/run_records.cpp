@@ -140,7 +140,8 @@ void merge_state(json::object& state, const json::object& update) {
 }
 
 bool is_storage_pressure(const base::Error& error) {
-    return error.code == "store_full" || error.code == "disk_full" || error.code == "store_busy";
+    return error.code == "store_full" || error.code == "disk_full" || error.code == "disk_failed" ||
+           error.code == "store_busy";
 }
 
 }  // namespace ars::runs

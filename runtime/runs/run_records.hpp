@@ -38,7 +38,7 @@ void write_end(
 // Merges a tool's state update: subagent_runs by run_id, everything else by key.
 void merge_state(boost::json::object& state, const boost::json::object& update);
 
-// True for errors that pass when space or the writer's queue is free again.
+// True for errors that pass when there is room, a working disk or a free writer's queue again.
 [[nodiscard]] bool is_storage_pressure(const base::Error& error);
 
 // How long a full disk may keep a process that is told to stop.

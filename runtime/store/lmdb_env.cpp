@@ -33,6 +33,16 @@ base::Error to_error(int code, std::string_view what) {
                     ")",
                 sys_errno
             };
+        case EIO:
+            // Nothing that is on disk points at what such a commit wrote: the next one may succeed.
+            return {
+                ErrorKind::unavailable,
+                "disk_failed",
+                "the disk of data_dir failed and nothing was written; look for its errors in the "
+                "kernel's log (" +
+                    text + ")",
+                sys_errno
+            };
         default:
             return {ErrorKind::io, "store_failed", "the store failed: " + text, sys_errno};
     }

@@ -30,7 +30,7 @@ class Failure : public std::runtime_error {
 // Throws Failure unless `code` is MDB_SUCCESS.
 void check(int code, const char* what);
 
-// Codes: "store_full" (the map), "disk_full" (the file system or a quota), else "store_failed".
+// Codes: "store_full" (map), "disk_full" (disk or quota), "disk_failed" (EIO), else "store_failed".
 [[nodiscard]] base::Error to_error(int code, std::string_view what);
 
 [[nodiscard]] inline std::string_view to_view(const MDB_val& value) {

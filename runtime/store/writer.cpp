@@ -206,9 +206,10 @@ base::Error Writer::explain(int code, std::string_view what) const {
 
 void Writer::note_health(std::span<const Job> jobs) {
     for (const Job& job : jobs) {
-        const bool disk = !job.result && (job.result.error().code == "disk_full" ||
-                                          job.result.error().code == "store_full" ||
-                                          job.result.error().code == "store_failed");
+        const bool disk =
+            !job.result &&
+            (job.result.error().code == "disk_full" || job.result.error().code == "disk_failed" ||
+             job.result.error().code == "store_full" || job.result.error().code == "store_failed");
         if (disk && !failing_) {
             log_.error(
                 "store_write_failed",

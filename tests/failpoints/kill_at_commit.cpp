@@ -1,14 +1,18 @@
 // The server that dies at a chosen commit: ARS_KILL_AT="before 12" or "after 12" is SIGKILL at the
-// twelfth durable write since the start. Only the program of the failpoint test is linked with
-// this.
+// twelfth durable write since the start. While the file that ARS_FAIL_WHILE names is there, every
+// commit fails as on a disk that refuses to sync. Only the program of the fault tests is linked
+// with this.
 #include "runtime/store/commit_hook.hpp"
+#include "runtime/store/lmdb_env.hpp"
 
 #include <atomic>
+#include <cerrno>
 #include <cstdlib>
 #include <sstream>
 #include <string>
 
 #include <signal.h>
+#include <unistd.h>
 
 namespace ars::store {
 
@@ -33,6 +37,10 @@ void at_commit(CommitMoment moment) {
     const unsigned long number = before ? ++commits : commits.load();
     if (number == kill_at.number && kill_at.moment == (before ? "before" : "after")) {
         ::raise(SIGKILL);
+    }
+    static const char* const fail_while = std::getenv("ARS_FAIL_WHILE");
+    if (before && fail_while != nullptr && ::access(fail_while, F_OK) == 0) {
+        throw Failure(EIO, "commit: Input/output error");
     }
 }
 

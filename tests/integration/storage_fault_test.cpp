@@ -249,6 +249,29 @@ TEST_F(StorageFault, R6AFullDiskRefusesRunsAndEverythingGoesOnWhenThereIsRoom) {
     EXPECT_EQ(server_.stop(), 0);
 }
 
+TEST_F(StorageFault, R6ADiskThatFailsRefusesRunsAndEverythingGoesOnWhenItWorks) {
+    const TempDir place;
+    const std::string broken = place.path() + "/broken";
+    server_.use_binary(ARS_FAILPOINTS);
+    server_.start({{"ARS_FAIL_WHILE", broken}});
+    const json::object first = server_.submit("main", "first");
+    server_.wait_for_end(text(first, "run_id"));
+    const json::object held = hold();
+    std::ofstream(broken) << "broken";
+    EXPECT_TRUE(fill("disk_failed", "the kernel's log").empty());
+    expect_readable(first);
+    go(held);
+    wait_for_effect(held);
+    EXPECT_EQ(
+        get("/api/agent/runs/" + text(held, "run_id")).json().at("run").at("status"), "running"
+    );
+    std::filesystem::remove(broken);
+    expect_all_completed({text(held, "run_id")});
+    EXPECT_EQ(server_.effects("local")["did"], 1);
+    EXPECT_EQ(send("more").status, 202);
+    EXPECT_EQ(server_.stop(), 0);
+}
+
 TEST_F(StorageFault, AKillOnAFullDiskLosesNothingThatWasAccepted) {
     const SmallDisk disk(store(), "size=16m");
     NEEDS_MOUNT(disk);
