@@ -12,14 +12,25 @@ std::int64_t now_ms() {
 }
 
 std::string iso8601(std::int64_t ms) {
-    const std::time_t seconds = static_cast<std::time_t>(ms / 1000);
-    std::tm utc{};
-    ::gmtime_r(&seconds, &utc);
-    char date[32];
-    const std::size_t n = std::strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%S", &utc);
-    char tail[16];
-    std::snprintf(tail, sizeof tail, ".%03dZ", static_cast<int>(ms % 1000));
-    return std::string(date, n) + tail;
+    using namespace std::chrono;
+    const sys_time<milliseconds> time{milliseconds(ms)};
+    const sys_days day = floor<days>(time);
+    const year_month_day date(day);
+    const hh_mm_ss clock(time - day);
+    char out[40];
+    const int size = std::snprintf(
+        out,
+        sizeof out,
+        "%04d-%02u-%02uT%02d:%02d:%02d.%03dZ",
+        static_cast<int>(date.year()),
+        static_cast<unsigned>(date.month()),
+        static_cast<unsigned>(date.day()),
+        static_cast<int>(clock.hours().count()),
+        static_cast<int>(clock.minutes().count()),
+        static_cast<int>(clock.seconds().count()),
+        static_cast<int>(clock.subseconds().count())
+    );
+    return {out, static_cast<std::size_t>(size)};
 }
 
 }  // namespace ars::base

@@ -6,6 +6,9 @@
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 
+#include <algorithm>
+#include <array>
+#include <cstdint>
 #include <stdexcept>
 
 #include <sys/random.h>
@@ -55,10 +58,18 @@ std::string hmac_sha256_hex(std::string_view key, std::string_view bytes) {
 }
 
 std::string random_uuid() {
+    // One look into the kernel for many: a run takes ten. Up to 256 bytes come whole.
+    thread_local std::array<std::uint8_t, 256> pool;
+    thread_local std::size_t used = pool.size();
     boost::uuids::uuid id{};
-    if (::getrandom(id.data, sizeof id.data, 0) != static_cast<ssize_t>(sizeof id.data)) {
-        throw std::runtime_error("getrandom gave too few bytes");
+    if (used == pool.size()) {
+        if (::getrandom(pool.data(), pool.size(), 0) != static_cast<ssize_t>(pool.size())) {
+            throw std::runtime_error("getrandom gave too few bytes");
+        }
+        used = 0;
     }
+    std::copy_n(pool.begin() + static_cast<std::ptrdiff_t>(used), sizeof id.data, id.data);
+    used += sizeof id.data;
     id.data[6] = static_cast<std::uint8_t>((id.data[6] & 0x0FU) | 0x40U);
     id.data[8] = static_cast<std::uint8_t>((id.data[8] & 0x3FU) | 0x80U);
     return boost::uuids::to_string(id);

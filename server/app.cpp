@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace ars::server {
@@ -19,6 +20,14 @@ constexpr std::size_t kFileThreads = 2;  // file work is short; more threads onl
 }  // namespace
 
 namespace {
+
+// False when it was removed, or another one put in its place.
+bool is_still_at(int directory, const std::string& path) {
+    struct stat open{};
+    struct stat there{};
+    return ::fstat(directory, &open) == 0 && ::lstat(path.c_str(), &there) == 0 &&
+           open.st_dev == there.st_dev && open.st_ino == there.st_ino;
+}
 
 fsmount::PlanOptions plan_options(const LoadedConfig& config, const AppOptions& options) {
     fsmount::PlanOptions plan;
@@ -140,11 +149,25 @@ FileAccess App::file_access() {
     return {[this](const std::string& uid) { return workspace_of(uid); }, &offload_};
 }
 
-base::Result<std::shared_ptr<fsmount::Workspace>> App::workspace_of(const std::string& uid) const {
+base::Result<std::shared_ptr<fsmount::Workspace>> App::workspace_of(const std::string& uid) {
     if (options_.workspace) {
         return options_.workspace;
     }
-    return fsmount::open_user_workspace(options_.users_dir, options_.data_dir + "/skills", uid);
+    if (const auto known = workspaces_.find(uid); known != workspaces_.end()) {
+        auto open = known->second.lock();
+        if (open && is_still_at(open->user_data(), open->user_data_source()) &&
+            is_still_at(open->skills(), open->skills_source())) {
+            return open;
+        }
+    }
+    auto opened =
+        fsmount::open_user_workspace(options_.users_dir, options_.data_dir + "/skills", uid);
+    if (opened) {
+        std::erase_if(workspaces_, [](const auto& entry) { return entry.second.expired(); });
+        newest_workspace_ = *opened;
+        workspaces_[uid] = *opened;
+    }
+    return opened;
 }
 
 base::Result<sandbox::ScopeSpec> App::scope_spec(

@@ -20,6 +20,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace ars::server {
@@ -53,9 +54,11 @@ class App {
     [[nodiscard]] sandbox::Sandbox& sandbox() { return *sandbox_; }
 
     [[nodiscard]] FileAccess file_access();
+    // On the I/O thread. Shared by all who hold it, and opened anew when another directory is in
+    // its place.
     [[nodiscard]] base::Result<std::shared_ptr<fsmount::Workspace>> workspace_of(
         const std::string& uid
-    ) const;
+    );
 
     // From here on scopes are of the landlock tier, and the one user's files are the real
     // /home/gem/user-data. Error with the remedy when there are more users, or files elsewhere.
@@ -83,6 +86,10 @@ class App {
     base::Log log_;
     base::asio::io_context io_;
     base::Offload offload_;
+    std::shared_ptr<fsmount::Workspace>
+        newest_workspace_;  // so that one run after the other has it
+    std::unordered_map<std::string, std::weak_ptr<fsmount::Workspace>>
+        workspaces_;  // in use, by uid
     std::unique_ptr<store::Store> store_;
     models::ModelRegistry models_;
     std::unique_ptr<sandbox::Sandbox> sandbox_;

@@ -248,10 +248,10 @@ std::expected<AgentCall, HttpResponse> read_agent_call(const HttpRequest& reques
     out.submit.queue_policy =
         body->queue_policy.value_or(body->async_mode ? QueuePolicy::enqueue : QueuePolicy::reject);
     out.submit.source = "agent_call";
-    out.makes_thread = !body->thread_id;
+    out.submit.makes_thread = !body->thread_id;
     if (body->thread_id) {
         out.submit.thread_id = std::move(*body->thread_id);
-    } else {
+    } else {  // derived, so that the same request finds the same thread
         const std::string facts =
             request.user.uid + ":" + out.submit.agent_slug + ":" + out.submit.request_id;
         out.submit.thread_id =

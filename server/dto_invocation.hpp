@@ -15,7 +15,6 @@ namespace ars::server {
 
 struct AgentCall {
     runs::SubmitRun submit;
-    bool makes_thread = false;  // submit.thread_id is derived from the request id
     bool async = false;
     std::optional<base::milliseconds> wait;  // of a call that is not async
     boost::json::object meta;                // given back as it came

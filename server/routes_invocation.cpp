@@ -35,27 +35,34 @@ std::expected<runs::RunOutcome, HttpResponse> outcome_of(
     return std::move(*outcome);
 }
 
-// Until the run is at rest: over, or waiting for a person.
+bool is_at_rest(const store::RunRecord& run) {
+    return store::is_terminal(run.status) || run.status == store::RunStatus::interrupted;
+}
+
+// Until the run is at rest: over, or waiting for a person. A run that was just made cannot be.
 base::Task<std::expected<runs::RunOutcome, HttpResponse>> wait_for_result(
-    Api& api, const HttpRequest& request, std::string run_id, base::Deadline deadline
+    Api& api,
+    const HttpRequest& request,
+    store::RunRecord run,
+    bool just_made,
+    base::Deadline deadline
 ) {
-    for (;;) {
-        const auto run = api.runs.find_run(request.user, run_id);
-        if (!run) {
-            co_return std::unexpected(error_response(run.error()));
+    for (bool wait_first = just_made;; wait_first = true) {
+        if (wait_first) {
+            co_await api.runs.wait_for_rest(
+                run.no, deadline.earlier(base::Deadline::after(kLookAtClient))
+            );
         }
-        if (store::is_terminal(run->status) || run->status == store::RunStatus::interrupted) {
-            co_return outcome_of(api, request, run_id);
+        auto outcome = outcome_of(api, request, run.id);
+        if (!outcome || is_at_rest(outcome->run)) {
+            co_return outcome;
         }
         if (deadline.passed()) {
-            co_return std::unexpected(timed_out(api, *run));
+            co_return std::unexpected(timed_out(api, outcome->run));
         }
         if (request.peer != nullptr && request.peer->has_left()) {
             throw boost::system::system_error(base::asio::error::operation_aborted);
         }
-        co_await api.runs.wait_for_events(
-            run->no, deadline.earlier(base::Deadline::after(kLookAtClient))
-        );
     }
 }
 
@@ -65,18 +72,6 @@ base::Task<HttpResponse> call_agent(Api& api, const HttpRequest& request) {
         co_return std::move(call.error());
     }
     const auto deadline = base::Deadline::after(call->wait.value_or(api.limits.blocking_wait));
-    if (call->makes_thread) {
-        runs::NewThread thread;
-        thread.user = call->submit.user;
-        thread.agent_slug = call->submit.agent_slug;
-        thread.thread_id = call->submit.thread_id;
-        thread.request_id = call->submit.thread_id;  // found again by the same call
-        thread.title = "Agent call";
-        const auto made = co_await api.runs.create_thread(std::move(thread));
-        if (!made) {
-            co_return error_response(made.error());
-        }
-    }
     const std::string thread_id = call->submit.thread_id;
     const auto submitted = co_await api.runs.submit(std::move(call->submit));
     if (!submitted) {
@@ -91,10 +86,10 @@ base::Task<HttpResponse> call_agent(Api& api, const HttpRequest& request) {
         co_return queued;
     }
     const std::string run_id = submitted->run.id;
-    std::expected<runs::RunOutcome, HttpResponse> outcome = outcome_of(api, request, run_id);
-    if (!call->async) {
-        outcome = co_await wait_for_result(api, request, run_id, deadline);
-    }
+    auto outcome = call->async ? outcome_of(api, request, run_id)
+                               : co_await wait_for_result(
+                                     api, request, submitted->run, !submitted->replayed, deadline
+                                 );
     if (!outcome) {
         co_return std::move(outcome.error());
     }

@@ -23,7 +23,7 @@ class ToolCallAssembly {
   public:
     // `tools` are those of the request and outlive this object: they tell a second call from the
     // rest of a name that came in pieces.
-    explicit ToolCallAssembly(const std::vector<ToolSchema>& tools) : tools_(tools) {}
+    explicit ToolCallAssembly(const std::vector<ToolSchemaPtr>& tools) : tools_(tools) {}
 
     // One element of `delta.tool_calls`, or a legacy `delta.function_call` wrapped as one.
     void feed(const boost::json::object& item);
@@ -53,7 +53,7 @@ class ToolCallAssembly {
     [[nodiscard]] bool is_tool(std::string_view name) const;
     void add_name(std::string& name, std::string_view piece) const;
 
-    const std::vector<ToolSchema>& tools_;
+    const std::vector<ToolSchemaPtr>& tools_;
     std::vector<Open> calls_;
     std::size_t size_ = 0;
 };
@@ -63,7 +63,7 @@ class ReplyBuilder {
     // `tools` and `sink` outlive the builder. `max_output_tokens` as sent to the provider, 0 when
     // unknown.
     ReplyBuilder(
-        const std::vector<ToolSchema>& tools, std::uint32_t max_output_tokens, DeltaSink& sink
+        const std::vector<ToolSchemaPtr>& tools, std::uint32_t max_output_tokens, DeltaSink& sink
     )
         : calls_(tools), max_output_tokens_(max_output_tokens), sink_(sink) {}
 

@@ -5,7 +5,6 @@
 #include "runtime/models/json_text.hpp"
 
 #include <boost/json/array.hpp>
-#include <boost/json/monotonic_resource.hpp>
 #include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
 
@@ -21,11 +20,11 @@ namespace json = boost::json;
 
 constexpr std::size_t kMaxCallIdBytes = 40;
 
-json::string clean(std::string_view text, const json::storage_ptr& storage) {
-    if (base::is_utf8(text)) {
-        return json::string(text, storage);
-    }
-    return json::string(base::to_utf8(text).text, storage);
+void append_member(std::string& out, std::string_view name, std::string_view text) {
+    out += '"';
+    out += name;
+    out += "\":";
+    append_json_string(out, text);
 }
 
 // Some providers parse the arguments they are shown again, so a malformed text goes back wrapped.
@@ -47,21 +46,17 @@ std::string wire_arguments(const std::string& arguments) {
 
 class MessageWriter {
   public:
-    MessageWriter(
-        const ModelRequest& request, const ChatOptions& options, json::storage_ptr storage
-    )
-        : messages_(request.messages),
-          options_(options),
-          storage_(std::move(storage)),
-          out_(storage_),
-          written_(messages_.size()) {}
+    MessageWriter(const ModelRequest& request, const ChatOptions& options, std::string& out)
+        : messages_(request.messages), options_(options), out_(out), written_(messages_.size()) {}
 
-    base::Result<json::array> write() {
+    // Adds the list of messages.
+    base::Result<void> write() {
+        out_ += '[';
         for (std::size_t at = 0; at < messages_.size(); ++at) {
             const Message& message = messages_[at];
             if (message.role == Role::assistant && !message.tool_calls.empty()) {
                 if (auto ok = write_turn(at); !ok) {
-                    return std::unexpected(ok.error());
+                    return ok;
                 }
             } else if (message.role == Role::tool) {
                 if (!written_[at]) {
@@ -74,7 +69,8 @@ class MessageWriter {
             }
             // An empty message says nothing, and strict providers refuse the whole request for it.
         }
-        return std::move(out_);
+        out_ += ']';
+        return {};
     }
 
   private:
@@ -89,52 +85,60 @@ class MessageWriter {
         );
     }
 
-    void write_plain(const Message& message) {
-        json::object entry(storage_);
-        entry["role"] = message.role == Role::system ? "system"
-                        : message.role == Role::user ? "user"
-                                                     : "assistant";
-        entry["content"] = clean(message.content, storage_);
-        if (message.role == Role::assistant && options_.reasoning == ReasoningReplay::always) {
-            add_reasoning(message, entry);
+    void open_message(std::string_view role) {
+        if (out_.back() != '[') {
+            out_ += ',';
         }
-        out_.push_back(std::move(entry));
+        out_ += R"({"role":")";
+        out_ += role;
+        out_ += R"(",)";
     }
 
-    void add_reasoning(const Message& message, json::object& entry) const {
+    void write_plain(const Message& message) {
+        open_message(
+            message.role == Role::system ? "system"
+            : message.role == Role::user ? "user"
+                                         : "assistant"
+        );
+        append_member(out_, "content", message.content);
+        if (message.role == Role::assistant && options_.reasoning == ReasoningReplay::always) {
+            add_reasoning(message);
+        }
+        out_ += '}';
+    }
+
+    void add_reasoning(const Message& message) {
         if (!message.reasoning.empty()) {
-            entry["reasoning_content"] = clean(message.reasoning, storage_);
+            out_ += ',';
+            append_member(out_, "reasoning_content", message.reasoning);
         }
     }
 
     // An assistant message with calls, and the results of those calls behind it.
     base::Result<void> write_turn(std::size_t at) {
         const Message& message = messages_[at];
-        json::object entry(storage_);
-        entry["role"] = "assistant";
+        open_message("assistant");
         if (message.content.empty()) {
-            entry["content"] = nullptr;
+            out_ += R"("content":null)";
         } else {
-            entry["content"] = clean(message.content, storage_);
+            append_member(out_, "content", message.content);
         }
         if (options_.reasoning != ReasoningReplay::never) {
-            add_reasoning(message, entry);
+            add_reasoning(message);
         }
-        json::array calls(storage_);
+        out_ += R"(,"tool_calls":[)";
         std::vector<std::string> ids;
         for (const ToolCall& call : message.tool_calls) {
+            out_ += ids.empty() ? "{" : ",{";
             ids.push_back(unique_id(call.id, at));
-            json::object function(storage_);
-            function["name"] = clean(call.name, storage_);
-            function["arguments"] = wire_arguments(call.arguments);
-            json::object one(storage_);
-            one["id"] = ids.back();
-            one["type"] = "function";
-            one["function"] = std::move(function);
-            calls.push_back(std::move(one));
+            append_member(out_, "id", ids.back());
+            out_ += R"(,"type":"function","function":{)";
+            append_member(out_, "name", call.name);
+            out_ += ',';
+            append_member(out_, "arguments", wire_arguments(call.arguments));
+            out_ += "}}";
         }
-        entry["tool_calls"] = std::move(calls);
-        out_.push_back(std::move(entry));
+        out_ += "]}";
         return write_results(at, ids);
     }
 
@@ -166,12 +170,12 @@ class MessageWriter {
             if (found == results.end()) {
                 return unpaired("the call", call.id, "has no result");
             }
-            json::object entry(storage_);
-            entry["role"] = "tool";
-            entry["tool_call_id"] = ids[n];
+            open_message("tool");
+            append_member(out_, "tool_call_id", ids[n]);
+            out_ += ',';
             const std::string& content = messages_[*found].content;
-            entry["content"] = clean(content.empty() ? "(empty result)" : content, storage_);
-            out_.push_back(std::move(entry));
+            append_member(out_, "content", content.empty() ? "(empty result)" : content);
+            out_ += '}';
             written_[*found] = true;
             results.erase(found);
         }
@@ -184,8 +188,7 @@ class MessageWriter {
 
     const std::vector<Message>& messages_;
     const ChatOptions& options_;
-    json::storage_ptr storage_;
-    json::array out_;
+    std::string& out_;
     std::unordered_set<std::string> seen_ids_;
     std::vector<bool> written_;  // results that went out behind their calls
 };
@@ -230,28 +233,46 @@ json::value normalized_keyword(std::string_view key, const json::value& value) {
     return value;
 }
 
-json::array tools_of(const ModelRequest& request, const json::storage_ptr& storage) {
-    json::array out(storage);
-    for (const ToolSchema& tool : request.tools) {
-        json::object parameters = normalized_schema(tool.parameters);
-        parameters["type"] = "object";
-        if (const json::value* properties = parameters.if_contains("properties");
-            properties == nullptr || !properties->is_object()) {
-            parameters["properties"] = json::object();
+// Nearly what the body needs; escapes come on top.
+std::size_t size_of(const ModelRequest& request) {
+    std::size_t size = 256;
+    for (const Message& message : request.messages) {
+        size += 128 + message.content.size() + message.reasoning.size();
+        for (const ToolCall& call : message.tool_calls) {
+            size += 192 + call.name.size() + call.arguments.size();
         }
-        json::object function(storage);
-        function["name"] = clean(tool.name, storage);
-        function["description"] = clean(tool.description, storage);
-        function["parameters"] = std::move(parameters);
-        json::object one(storage);
-        one["type"] = "function";
-        one["function"] = std::move(function);
-        out.push_back(std::move(one));
     }
+    for (const ToolSchemaPtr& tool : request.tools) {
+        size += tool->chat_text.size() + 1;
+    }
+    return size;
+}
+
+std::string tool_text(
+    std::string_view name, std::string_view description, const json::object& schema
+) {
+    json::object parameters = normalized_schema(schema);
+    parameters["type"] = "object";
+    if (const json::value* properties = parameters.if_contains("properties");
+        properties == nullptr || !properties->is_object()) {
+        parameters["properties"] = json::object();
+    }
+    std::string out = R"({"type":"function","function":{)";
+    append_member(out, "name", name);
+    out += ',';
+    append_member(out, "description", description);
+    out += R"(,"parameters":)";
+    out += json::serialize(parameters);
+    out += "}}";
     return out;
 }
 
 }  // namespace
+
+ToolSchema::ToolSchema(
+    std::string tool_name, std::string_view description, const json::object& parameters
+)
+    : name(std::move(tool_name)), chat_text(tool_text(name, description, parameters)) {}
 
 json::object normalized_schema(const json::object& schema) {
     json::object out;
@@ -287,24 +308,27 @@ std::string wire_call_id(std::string_view id) {
 base::Result<std::string> chat_request_body(
     const ModelRequest& request, const ChatOptions& options
 ) {
-    json::monotonic_resource memory;
-    const json::storage_ptr storage(&memory);
-    auto messages = MessageWriter(request, options, storage).write();
-    if (!messages) {
-        return std::unexpected(messages.error());
+    std::string body = "{";
+    body.reserve(size_of(request));
+    append_member(body, "model", request.model);
+    body += R"(,"messages":)";
+    if (auto written = MessageWriter(request, options, body).write(); !written) {
+        return std::unexpected(written.error());
     }
-    json::object body(storage);
-    body["model"] = clean(request.model, storage);
-    body["messages"] = std::move(*messages);
     if (!request.tools.empty()) {
-        body["tools"] = tools_of(request, storage);
+        body += R"(,"tools":[)";
+        for (const ToolSchemaPtr& tool : request.tools) {
+            body += body.back() == '[' ? "" : ",";
+            body += tool->chat_text;
+        }
+        body += ']';
     }
-    body["stream"] = true;
-    body["stream_options"] = json::object({{"include_usage", true}}, storage);
+    body += R"(,"stream":true,"stream_options":{"include_usage":true})";
     if (options.max_output_tokens > 0) {
-        body["max_tokens"] = options.max_output_tokens;
+        body += R"(,"max_tokens":)" + std::to_string(options.max_output_tokens);
     }
-    return json::serialize(body);
+    body += '}';
+    return body;
 }
 
 }  // namespace ars::models

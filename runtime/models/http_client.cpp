@@ -16,6 +16,7 @@
 #include <boost/beast/http/error.hpp>
 #include <boost/beast/http/parser.hpp>
 
+#include <algorithm>
 #include <array>
 
 #include <fcntl.h>
@@ -34,11 +35,13 @@ using base::ErrorKind;
 using beast::error_code;
 using std::chrono::steady_clock;
 
-constexpr std::size_t kIdleConnections = 16;
+// As many as runs that ask at once by default: a new connection costs more than the rest of a call.
+constexpr std::size_t kIdleConnections = 256;
 constexpr auto kIdleTime = std::chrono::seconds(30);  // below what servers and load balancers allow
 constexpr auto kDrainTime = std::chrono::milliseconds(50);
 constexpr std::size_t kHeadBytes = 32 * base::limits::kKiB;
-constexpr std::size_t kReadBytes = 4 * base::limits::kKiB;  // held by every call that waits
+constexpr std::size_t kReadBytes = 4 * base::limits::kKiB;
+constexpr std::size_t kFirstReadBytes = 512;  // held by every call that waits for its answer
 // A token costs about 250 bytes on the wire: what is far above any reply is not one.
 constexpr std::uint64_t kStreamBytes = 16 * base::limits::kModelReplyBytes;
 
@@ -138,10 +141,11 @@ error_code parse_buffered(Connection& link, Parser& parser) {
 
 // Reads once and parses. The end of the stream is fine where the answer is ended by it.
 base::Task<error_code> read_once(Connection& link, Parser& parser) {
-    if (link.buffer.size() + kReadBytes > link.buffer.max_size()) {
+    const std::size_t room = parser.got_some() ? kReadBytes : kFirstReadBytes;
+    if (link.buffer.size() + room > link.buffer.max_size()) {
         co_return http::error::buffer_overflow;
     }
-    const auto space = link.buffer.prepare(kReadBytes);
+    const auto space = link.buffer.prepare(room);
     error_code error;
     std::size_t count = 0;
     if (link.tls) {
@@ -314,7 +318,10 @@ base::Task<base::Result<ConnectionPtr>> HttpClient::Impl::connect(Deadline deadl
 
 ConnectionPtr HttpClient::Impl::take_idle() {
     const auto oldest = steady_clock::now() - kIdleTime;
-    std::erase_if(idle, [&](const ConnectionPtr& link) { return link->idle_since < oldest; });
+    const auto young = std::ranges::find_if(idle, [&](const ConnectionPtr& link) {
+        return link->idle_since >= oldest;
+    });
+    idle.erase(idle.begin(), young);
     while (!idle.empty()) {
         ConnectionPtr link = std::move(idle.back());
         idle.pop_back();
@@ -330,6 +337,7 @@ void HttpClient::Impl::keep(ConnectionPtr link) {
         idle.erase(idle.begin());
     }
     link->tcp.expires_never();
+    link->buffer.shrink_to_fit();
     link->idle_since = steady_clock::now();
     idle.push_back(std::move(link));
 }

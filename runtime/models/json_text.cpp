@@ -106,6 +106,46 @@ std::string mend_surrogates(std::string_view json) {
     return out;
 }
 
+void append_json_string(std::string& out, std::string_view text) {
+    if (!base::is_utf8(text)) {
+        append_json_string(out, base::to_utf8(text).text);
+        return;
+    }
+    constexpr char kHex[] = "0123456789abcdef";
+    out += '"';
+    std::size_t plain = 0;  // what is not yet copied begins here
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        const auto c = static_cast<unsigned char>(text[i]);
+        if (c >= 0x20 && c != '"' && c != '\\') {
+            continue;
+        }
+        out += text.substr(plain, i - plain);
+        plain = i + 1;
+        out += '\\';
+        switch (c) {
+            case '"':
+            case '\\':
+                out += static_cast<char>(c);
+                break;
+            case '\n':
+                out += 'n';
+                break;
+            case '\r':
+                out += 'r';
+                break;
+            case '\t':
+                out += 't';
+                break;
+            default:
+                out += "u00";
+                out += kHex[c >> 4];
+                out += kHex[c & 15];
+        }
+    }
+    out += text.substr(plain);
+    out += '"';
+}
+
 std::optional<json::value> parse_json_leniently(std::string_view text, json::storage_ptr storage) {
     json::error_code error;
     json::value value = json::parse(text, error, storage, parse_options());

@@ -20,6 +20,9 @@ enum class JsonShape : std::uint8_t { invalid, object, other };
 // one.
 [[nodiscard]] std::string mend_surrogates(std::string_view json);
 
+// Adds `text` to `out` as a JSON string, quotes included; what is no UTF-8 is replaced.
+void append_json_string(std::string& out, std::string_view text);
+
 // Parses; where that fails for invalid UTF-8 or lone surrogates only, parses what is left after
 // their replacement. Empty when `text` is not JSON at all.
 [[nodiscard]] std::optional<boost::json::value> parse_json_leniently(

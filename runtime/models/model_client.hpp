@@ -8,6 +8,7 @@
 #include <boost/json/object.hpp>
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,17 +32,23 @@ struct Message {
     bool is_error = false;             // tool
 };
 
+// A tool as models are told of it. Made once for each tool: its text is the larger part of a short
+// request.
 struct ToolSchema {
+    // `parameters`: JSON Schema of type object, with "properties".
+    ToolSchema(
+        std::string tool_name, std::string_view description, const boost::json::object& parameters
+    );
     std::string name;
-    std::string description;
-    boost::json::object parameters;  // JSON Schema of type object, with "properties"
+    std::string chat_text;  // its entry in the `tools` of a chat completions request
 };
+using ToolSchemaPtr = std::shared_ptr<const ToolSchema>;
 
 struct ModelRequest {
     std::string model;  // the part of the spec after the provider: "gpt-x"
     // The system prompt first; every tool call has exactly one result.
     std::vector<Message> messages;
-    std::vector<ToolSchema> tools;
+    std::vector<ToolSchemaPtr> tools;
     std::string agent_slug;  // for the scripted provider, never sent
     base::Deadline deadline = base::Deadline::never();
 };

@@ -107,7 +107,7 @@ std::string tool_named_in(std::string_view message, const ModelRequest& request)
     }
     std::size_t index = request.tools.size();
     std::from_chars(message.data() + at + 6, message.data() + message.size(), index);
-    return index < request.tools.size() ? " (that tool is \"" + request.tools[index].name + "\")"
+    return index < request.tools.size() ? " (that tool is \"" + request.tools[index]->name + "\")"
                                         : "";
 }
 

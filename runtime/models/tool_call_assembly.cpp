@@ -60,7 +60,9 @@ ToolCallAssembly::Open* ToolCallAssembly::by_index(std::int64_t index) {
 }
 
 bool ToolCallAssembly::is_tool(std::string_view name) const {
-    return std::ranges::any_of(tools_, [&](const ToolSchema& tool) { return tool.name == name; });
+    return std::ranges::any_of(tools_, [&](const ToolSchemaPtr& tool) {
+        return tool->name == name;
+    });
 }
 
 // Whether a piece that points at `open` (by index, or as the last one) is in truth the start of

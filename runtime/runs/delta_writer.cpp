@@ -5,6 +5,8 @@
 #include "base/text.hpp"
 #include "runtime/runs/events.hpp"
 
+#include <utility>
+
 namespace ars::runs {
 
 DeltaWriter::DeltaWriter(store::Store& store, LiveRun& run, const base::Log& log)
@@ -22,6 +24,9 @@ void DeltaWriter::added() {
     const bool first = flush_at_.at == base::Deadline::never().at;
     if (first) {
         flush_at_ = base::Deadline::after(base::limits::kDeltaFlush);
+    }
+    if (auto then = std::exchange(first_piece_came_, nullptr)) {
+        then();
     }
     if (first || full()) {
         wake_.notify_all();

@@ -6,6 +6,7 @@
 #include "runtime/runs/live_run.hpp"
 #include "runtime/store/store.hpp"
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,8 @@ class DeltaWriter final : public models::DeltaSink {
     void reasoning(std::string_view piece) override;
     void restart(std::string_view reason) override;
 
+    // Called once, at the first piece: a reply of tool calls alone needs no pump.
+    void when_first_piece_came(std::function<void()> then) { first_piece_came_ = std::move(then); }
     // Commits batches until close(); spawn it next to the model call and join it after.
     base::Task<void> pump();
     void close();
@@ -43,6 +46,7 @@ class DeltaWriter final : public models::DeltaSink {
     std::string text_;
     std::string reasoning_;
     std::vector<store::EventRecord> ready_;
+    std::function<void()> first_piece_came_;
     base::Deadline flush_at_ = base::Deadline::never();
     bool closed_ = false;
 };

@@ -107,8 +107,9 @@ base::Result<Intake> check_submission(const RunParts& parts, const SubmitRun& re
     const agents::Agent& agent = **found;
     Intake intake;
     intake.query = request.query;
-    if (request.thread_id.empty()) {
+    if (request.thread_id.empty() || request.makes_thread) {
         intake.thread = fresh_thread(request.user, agent.slug);
+        intake.thread.id = request.thread_id;
         intake.thread.title = base::utf8_head(base::trim(request.query), kTitleBytes);
     } else {
         const auto thread = parts.store.read([&](const store::ReadTxn& txn) {
@@ -219,7 +220,29 @@ std::optional<base::Result<Submitted>> known_request(
     return known;
 }
 
-base::Result<Submitted> begin_at_once(store::WriteTxn& txn, Intake intake) {
+// A new thread whose id was given may be there already: then it is that one.
+base::Result<void> same_thread(const store::ReadTxn& txn, store::ThreadRecord& thread) {
+    if (thread.no != 0 || thread.id.empty()) {
+        return {};
+    }
+    if (auto known = txn.thread_by_id(thread.id)) {
+        if (known->uid != thread.uid || known->agent_slug != thread.agent_slug) {
+            return fail(
+                ErrorKind::conflict, "thread_exists", "this thread id is taken; use another one"
+            );
+        }
+        thread = *std::move(known);
+    }
+    return {};
+}
+
+base::Result<Submitted> begin_at_once(
+    store::WriteTxn& txn, Intake intake, const IntakeBounds& bounds
+) {
+    if (bounds.starts) {
+        intake.run.status = store::RunStatus::running;
+        intake.run.started_ms = base::now_ms();
+    }
     store::MessageRecord message;
     message.content = std::move(intake.query);
     begin_run(txn, intake.run, intake.thread, std::move(message));
@@ -297,6 +320,9 @@ base::Result<Submitted> write_intake(
         return *std::move(known);
     }
     QueueState state;
+    if (auto taken = same_thread(txn, intake.thread); !taken) {
+        return std::unexpected(taken.error());
+    }
     if (intake.thread.no == 0) {
         txn.put_thread(intake.thread);
     } else if (txn.thread(intake.thread.no)->status != store::ThreadStatus::active) {
@@ -328,7 +354,7 @@ base::Result<Submitted> write_intake(
             "as many runs as runs.max_concurrent allows are active; try again"
         );
     }
-    return begin_at_once(txn, std::move(intake));
+    return begin_at_once(txn, std::move(intake), bounds);
 }
 
 }  // namespace ars::runs

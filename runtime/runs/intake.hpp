@@ -27,6 +27,7 @@ struct Intake {
 
 struct IntakeBounds {
     bool no_slot = false;  // a new run can't begin now
+    bool starts = false;   // its slot is taken: it is served as soon as it is committed
     std::size_t max_queued = kMaxQueuedRequests;
 };
 // Key look-up, the thread's queue, thread, message, run and first event in one transaction. Sets

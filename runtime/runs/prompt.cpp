@@ -122,8 +122,20 @@ std::vector<tools::Tool*> offered_tools(const LiveRun& run, const ToolSet& all) 
     return out;
 }
 
+models::ToolSchemaPtr ToolSchemas::of(const tools::Tool& tool) {
+    models::ToolSchemaPtr& made = made_[&tool];
+    if (!made) {
+        const tools::ToolSpec& spec = tool.spec();
+        made = std::make_shared<models::ToolSchema>(spec.name, spec.description, spec.parameters);
+    }
+    return made;
+}
+
 models::ModelRequest model_request(
-    const LiveRun& run, const std::vector<tools::Tool*>& tools, std::string model
+    const LiveRun& run,
+    const std::vector<tools::Tool*>& tools,
+    ToolSchemas& schemas,
+    std::string model
 ) {
     models::ModelRequest request;
     request.model = std::move(model);
@@ -131,9 +143,8 @@ models::ModelRequest model_request(
     request.deadline = run.deadline;
     bool has_subagent_tools = false;
     for (const tools::Tool* tool : tools) {
-        const tools::ToolSpec& spec = tool->spec();
-        has_subagent_tools = has_subagent_tools || is_subagent_tool(spec.name);
-        request.tools.push_back({spec.name, spec.description, spec.parameters});
+        has_subagent_tools = has_subagent_tools || is_subagent_tool(tool->spec().name);
+        request.tools.push_back(schemas.of(*tool));
     }
     models::Message system;
     system.role = models::Role::system;

@@ -7,6 +7,7 @@
 
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 namespace ars::runs {
@@ -21,10 +22,22 @@ inline constexpr std::string_view kAlwaysTrust = "always_trust";
 // need an approval that nobody can give a sub-agent.
 [[nodiscard]] std::vector<tools::Tool*> offered_tools(const LiveRun& run, const ToolSet& all);
 
+// The tools as models are told of them, each made at its first use. They outlive the runs.
+class ToolSchemas {
+  public:
+    [[nodiscard]] models::ToolSchemaPtr of(const tools::Tool& tool);
+
+  private:
+    std::unordered_map<const tools::Tool*, models::ToolSchemaPtr> made_;
+};
+
 // The history with each assistant message followed by the results of its calls, in call order: what
 // strict providers demand. Precondition: no call is open.
 [[nodiscard]] models::ModelRequest model_request(
-    const LiveRun& run, const std::vector<tools::Tool*>& tools, std::string model
+    const LiveRun& run,
+    const std::vector<tools::Tool*>& tools,
+    ToolSchemas& schemas,
+    std::string model
 );
 
 // Indexes of the calls of the last assistant message that have no result yet.

@@ -173,7 +173,8 @@ base::Task<base::Result<store::RequestRecord>> RequestService::steer(
 bool RequestService::is_ready(store::ThreadNo thread) const {
     try {
         return store_.read([thread](const store::ReadTxn& txn) {
-            return queue_state(txn, thread).status == QueueStatus::ready;
+            return !txn.queue_of(thread).empty() &&
+                   queue_state(txn, thread).status == QueueStatus::ready;
         });
     } catch (const std::exception& error) {
         log_.error("queue_unreadable", {{"thread", thread}, {"error", error.what()}});

@@ -25,12 +25,13 @@ RunEnd failed(std::string type, std::string message) {
     return RunEnd{store::RunStatus::failed, std::move(type), std::move(message)};
 }
 
-// What one model step stores, as one value that the write closure owns.
+// What one model step stores. Shared with the write closure, which fills in places and ids.
 struct StepCommit {
     store::RunRecord run;
     store::MessageRecord message;
     std::vector<store::MessageRecord> refused;  // results of calls that must not run
     std::vector<store::CallRecord> intents;
+    std::vector<StoredResult> answered;  // by pure tools; their calls are among the intents
     std::vector<store::EventRecord> deltas;
     std::string state;
 };
@@ -44,7 +45,7 @@ void move_parent_on(store::WriteTxn& txn, store::RunNo parent) {
     }
 }
 
-base::Result<StepCommit> write_step(store::WriteTxn& txn, StepCommit step) {
+base::Result<bool> write_step(store::WriteTxn& txn, StepCommit& step) {
     const auto stored = txn.run(step.run.no);
     if (stored && stored->status != store::RunStatus::running) {
         return base::fail(
@@ -85,13 +86,16 @@ base::Result<StepCommit> write_step(store::WriteTxn& txn, StepCommit step) {
     checkpoint.message_head = step.message.seq;
     checkpoint.state = step.state;
     txn.add_checkpoint(checkpoint);
+    for (StoredResult& result : step.answered) {
+        write_result(txn, step.run, result);
+    }
     if (step.message.tool_calls.empty()) {
         step.run.output_message = step.message.seq;
         write_end(txn, step.run, RunEnd{});
     } else {
         txn.put_run(step.run);
     }
-    return step;
+    return true;
 }
 
 }  // namespace
@@ -222,7 +226,7 @@ base::Task<std::optional<RunEnd>> RunLoop::model_step() {
     if (!resolved) {
         co_return failed(resolved.error().code, resolved.error().message);
     }
-    const models::ModelRequest request = model_request(*run_, offered_, resolved->model);
+    const models::ModelRequest request = model_request(*run_, offered_, schemas_, resolved->model);
     DeltaWriter deltas(parts_.store, *run_, parts_.log);
     base::Result<models::ModelReply> reply = co_await ask_model(deltas, request, *resolved->client);
     if (!reply) {
@@ -235,7 +239,7 @@ base::Task<base::Result<models::ModelReply>> RunLoop::ask_model(
     DeltaWriter& deltas, const models::ModelRequest& request, models::ModelClient& client
 ) {
     base::TaskGroup group(parts_.executor);
-    group.spawn(deltas.pump());
+    deltas.when_first_piece_came([&] { group.spawn(deltas.pump()); });
     std::exception_ptr error;
     base::Result<models::ModelReply> reply;
     try {
@@ -325,7 +329,8 @@ base::Task<std::optional<RunEnd>> RunLoop::commit_reply(
             fmt::format("the model asked for {} tool calls in one turn", reply.tool_calls.size())
         );
     }
-    StepCommit step;
+    const auto shared = std::make_shared<StepCommit>();
+    StepCommit& step = *shared;
     step.message = assistant_message(reply, std::move(message_id));
     step.intents = intents(step.message);
     step.deltas = std::move(rest);
@@ -349,11 +354,16 @@ base::Task<std::optional<RunEnd>> RunLoop::commit_reply(
             "Call again with less output at a time."
         );
     }
-    std::function<base::Result<StepCommit>(store::WriteTxn&)> change =
-        [step = std::move(step)](store::WriteTxn& txn) { return write_step(txn, step); };
-    base::Result<StepCommit> written = co_await commit<StepCommit>(
-        parts_.store, run_->deadline, run_->process_ends, std::move(change)
-    );
+    if (step.refused.empty() && !step.message.tool_calls.empty()) {
+        ToolRound round(parts_, run_, offered_);
+        step.answered = co_await round.answer_pure(step.message);
+        run_->malformed_turns = round.any_readable() ? 0 : run_->malformed_turns;
+    }
+    std::function<base::Result<bool>(store::WriteTxn&)> change = [shared](store::WriteTxn& txn) {
+        return write_step(txn, *shared);
+    };
+    const base::Result<bool> written =
+        co_await commit<bool>(parts_.store, run_->deadline, run_->process_ends, std::move(change));
     if (!written) {
         if (written.error().kind == base::ErrorKind::cancelled) {
             co_return RunEnd{store::RunStatus::cancelled, "cancelled", written.error().message};
@@ -361,10 +371,13 @@ base::Task<std::optional<RunEnd>> RunLoop::commit_reply(
         co_return failed(written.error().code, written.error().message);
     }
     run_->serving_since = now;
-    run_->record = written->run;
-    run_->history.push_back(std::move(written->message));
-    for (store::MessageRecord& result : written->refused) {
+    run_->record = std::move(step.run);
+    run_->history.push_back(std::move(step.message));
+    for (store::MessageRecord& result : step.refused) {
         run_->history.push_back(std::move(result));
+    }
+    for (StoredResult& result : step.answered) {
+        run_->history.push_back(std::move(result.message));
     }
     run_->changed.notify_all();
     co_return std::nullopt;

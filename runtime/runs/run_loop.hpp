@@ -14,8 +14,8 @@ namespace ars::runs {
 
 class RunLoop {
   public:
-    RunLoop(const RunParts& parts, const ToolSet& tools, LiveRunPtr run)
-        : parts_(parts), tools_(tools), run_(std::move(run)) {}
+    RunLoop(const RunParts& parts, const ToolSet& tools, ToolSchemas& schemas, LiveRunPtr run)
+        : parts_(parts), tools_(tools), schemas_(schemas), run_(std::move(run)) {}
 
     // Serves the run until it has an end or waits for a person. nullopt: the end is already
     // committed (a final answer goes to disk together with its status); else the caller commits the
@@ -43,6 +43,7 @@ class RunLoop {
 
     const RunParts& parts_;
     const ToolSet& tools_;
+    ToolSchemas& schemas_;
     LiveRunPtr run_;
     std::vector<tools::Tool*> offered_;
 };

@@ -31,10 +31,11 @@ struct SubmitRun {
     agents::User user;
     std::string agent_slug;
     std::string query;
-    std::string thread_id;    // empty = a new thread
-    std::string request_id;   // empty = one is made
-    std::string body_digest;  // sha256 of the canonical request
-    std::string model_spec;   // empty = agent's, else the appliance's default
+    std::string thread_id;      // empty = a new thread
+    bool makes_thread = false;  // the thread of this id is made in the same commit, if it is new
+    std::string request_id;     // empty = one is made
+    std::string body_digest;    // sha256 of the canonical request
+    std::string model_spec;     // empty = agent's, else the appliance's default
     std::optional<agents::ApprovalMode> approval_mode;
     std::optional<base::milliseconds> timeout;
     std::optional<std::uint32_t> max_steps;
@@ -121,6 +122,9 @@ class RunManager {
     // Following a run: read events after a cursor (store().read), then wait for more. True when
     // something new may be there, false when the deadline passed.
     virtual base::Task<bool> wait_for_events(store::RunNo run, base::Deadline deadline) = 0;
+    // Until the run is over or waits for a person, or the deadline passed. It may return early:
+    // the record says how the run stands.
+    virtual base::Task<void> wait_for_rest(store::RunNo run, base::Deadline deadline) = 0;
     [[nodiscard]] virtual const store::Store& store() const = 0;
 
     struct Counts {

@@ -8,6 +8,7 @@
 #include <boost/json/object.hpp>
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -45,7 +46,8 @@ void merge_state(boost::json::object& state, const boost::json::object& update);
 inline constexpr base::milliseconds kLongestCommitPause{1000};
 
 // store.write(), tried again while the disk or the map is full, until the deadline or until the
-// process ends: a run never advances on a step that is not committed.
+// process ends: a run never advances on a step that is not committed. `change` may
+// run again with what it captured, as the try before left it.
 template <class R>
 base::Task<base::Result<R>> commit(
     store::Store& store,
@@ -54,8 +56,14 @@ base::Task<base::Result<R>> commit(
     std::function<base::Result<R>(store::WriteTxn&)> change
 ) {
     auto pause = base::milliseconds(100);
+    // One for all tries: a step is too large to be copied for each.
+    const auto shared =
+        std::make_shared<std::function<base::Result<R>(store::WriteTxn&)>>(std::move(change));
     for (;;) {
-        base::Result<R> result = co_await store.write<R>(change);
+        std::function<base::Result<R>(store::WriteTxn&)> next_try = [shared](store::WriteTxn& txn) {
+            return (*shared)(txn);
+        };
+        base::Result<R> result = co_await store.write<R>(std::move(next_try));
         if (result || !is_storage_pressure(result.error()) || deadline.passed() || process_ends) {
             co_return result;
         }

@@ -91,10 +91,14 @@ base::Task<base::Result<Submitted>> RunService::submit(SubmitRun request) {
         co_return std::unexpected(intake.error());
     }
     Slots::Place place = supervisor_.roots().try_take();
-    const IntakeBounds bounds{!place, parts_.settings.max_queued};
+    const IntakeBounds bounds{
+        .no_slot = !place,
+        .starts = static_cast<bool>(place),
+        .max_queued = parts_.settings.max_queued
+    };
     std::function<base::Result<Submitted>(store::WriteTxn&)> change =
-        [intake = std::move(*intake), bounds](store::WriteTxn& txn) {
-            return write_intake(txn, intake, bounds);
+        [intake = std::move(*intake), bounds](store::WriteTxn& txn) mutable {
+            return write_intake(txn, std::move(intake), bounds);
         };
     base::Result<Submitted> submitted = co_await parts_.store.write<Submitted>(std::move(change));
     if (!submitted || submitted->replayed) {
@@ -279,6 +283,10 @@ base::Result<RunOutcome> RunService::outcome(const agents::User& user, const std
 
 base::Task<bool> RunService::wait_for_events(store::RunNo run, base::Deadline deadline) {
     co_return co_await supervisor_.wait_change(run, deadline);
+}
+
+base::Task<void> RunService::wait_for_rest(store::RunNo run, base::Deadline deadline) {
+    co_await supervisor_.wait_rest(run, deadline);
 }
 
 RunManager::Counts RunService::counts() const {

@@ -40,6 +40,7 @@ class RunService final : public RunManager {
     ) const override;
     [[nodiscard]] RequestService& requests() override { return requests_; }
     base::Task<bool> wait_for_events(store::RunNo run, base::Deadline deadline) override;
+    base::Task<void> wait_for_rest(store::RunNo run, base::Deadline deadline) override;
     [[nodiscard]] const store::Store& store() const override { return parts_.store; }
     [[nodiscard]] Counts counts() const override;
     [[nodiscard]] bool accepting() const override { return accepting_; }

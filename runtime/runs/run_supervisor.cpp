@@ -116,7 +116,7 @@ base::Task<std::optional<RunEnd>> RunSupervisor::serve_until_end(LiveRunPtr run)
                 store::RunStatus::failed, admitted.error().code, admitted.error().message
             };
         }
-        RunLoop loop(parts_, tools_, run);
+        RunLoop loop(parts_, tools_, schemas_, run);
         co_return co_await loop.serve();
     } catch (const boost::system::system_error& error) {
         if (error.code() == base::asio::error::operation_aborted) {
@@ -317,6 +317,22 @@ base::Task<bool> RunSupervisor::wait_change(store::RunNo run, base::Deadline dea
         co_return co_await launched_.wait(deadline);
     }
     co_return co_await live->changed.wait(deadline);
+}
+
+base::Task<void> RunSupervisor::wait_rest(store::RunNo run, base::Deadline deadline) {
+    const LiveRunPtr live = find(run);
+    if (!live) {
+        co_await launched_.wait(deadline);
+        co_return;
+    }
+    // Looking into the store at each of its commits would cost more than the commit's own news.
+    while (!store::is_terminal(live->record.status) &&
+           live->record.status != store::RunStatus::interrupted && find(run) == live) {
+        const bool woken = co_await live->changed.wait(deadline);
+        if (!woken) {
+            co_return;
+        }
+    }
 }
 
 base::Task<std::optional<store::RunRecord>> RunSupervisor::wait_end(

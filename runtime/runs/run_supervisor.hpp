@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/runs/live_run.hpp"
+#include "runtime/runs/prompt.hpp"
 #include "runtime/runs/run_parts.hpp"
 #include "runtime/runs/run_records.hpp"
 #include "runtime/runs/slots.hpp"
@@ -38,6 +39,9 @@ class RunSupervisor {
     // Until something of the run was committed (true) or the deadline passed. At once when it isn't
     // live.
     base::Task<bool> wait_change(store::RunNo run, base::Deadline deadline);
+    // Until the run is at rest, as far as a committed record says that, or the deadline passed. For
+    // one that isn't live it is wait_change().
+    base::Task<void> wait_rest(store::RunNo run, base::Deadline deadline);
     // Until the run is terminal or the deadline passed: its record as it then stands.
     base::Task<std::optional<store::RunRecord>> wait_end(store::RunNo run, base::Deadline deadline);
 
@@ -61,6 +65,7 @@ class RunSupervisor {
 
     const RunParts& parts_;
     const ToolSet& tools_;
+    ToolSchemas schemas_;
     Slots roots_;
     Slots children_;
     std::map<store::RunNo, LiveRunPtr> live_;

@@ -87,19 +87,26 @@ base::Task<base::Result<void>> ToolRound::run(
     co_return base::Result<void>();
 }
 
+store::MessageRecord ToolRound::result_message(
+    const store::ToolCall& call, std::chrono::steady_clock::time_point started
+) const {
+    store::MessageRecord message;
+    message.thread = run_->record.thread;
+    message.run = run_->record.no;
+    message.role = store::Role::tool;
+    message.tool_call_id = call.id;
+    message.tool_name = call.name;
+    message.duration_ms =
+        std::chrono::duration_cast<base::milliseconds>(std::chrono::steady_clock::now() - started)
+            .count();
+    return message;
+}
+
 base::Task<void> ToolRound::serve_call(const store::MessageRecord* message, std::size_t index) {
     const store::ToolCall& call = message->tool_calls[index];
     const auto started = std::chrono::steady_clock::now();
     tools::ToolResult result = co_await perform(call, index);
-    store::MessageRecord stored;
-    stored.thread = run_->record.thread;
-    stored.run = run_->record.no;
-    stored.role = store::Role::tool;
-    stored.tool_call_id = call.id;
-    stored.tool_name = call.name;
-    stored.duration_ms =
-        std::chrono::duration_cast<base::milliseconds>(std::chrono::steady_clock::now() - started)
-            .count();
+    store::MessageRecord stored = result_message(call, started);
     // The tool has done its work: its result is stored even if the run is cancelled at this moment.
     co_await base::shield_from_cancellation();
     const base::Result<void> written =
@@ -107,6 +114,28 @@ base::Task<void> ToolRound::serve_call(const store::MessageRecord* message, std:
     if (!written && !failure_) {
         failure_ = written.error();
     }
+}
+
+base::Task<std::vector<StoredResult>> ToolRound::answer_pure(const store::MessageRecord& message) {
+    std::vector<StoredResult> out;
+    for (std::size_t i = 0; i < message.tool_calls.size(); ++i) {
+        const store::ToolCall& call = message.tool_calls[i];
+        tools::Tool* tool = find(call.name);
+        if (tool == nullptr || tool->spec().effect != tools::Effect::pure) {
+            continue;
+        }
+        base::Result<json::object> arguments = parse_arguments(call.arguments);
+        if (!arguments) {
+            continue;
+        }
+        any_readable_ = true;
+        step_ = step_of_call_id(call.id);
+        const auto started = std::chrono::steady_clock::now();
+        const tools::ToolContext context = context_for(call, i);
+        tools::ToolResult result = co_await guarded_call(tool, &context, std::move(*arguments));
+        out.push_back(stored_result(result_message(call, started), std::move(result), i));
+    }
+    co_return out;
 }
 
 base::Task<tools::ToolResult> ToolRound::perform(store::ToolCall call, std::size_t index) {
@@ -135,14 +164,19 @@ base::Task<tools::ToolResult> ToolRound::perform(store::ToolCall call, std::size
 base::Task<tools::ToolResult> ToolRound::call_tool(
     tools::Tool* tool, const tools::ToolContext* context, json::object arguments
 ) {
+    tools::ToolResult result = co_await guarded_call(tool, context, std::move(arguments));
+    // Its work is done: what is left is not given up when the run is cancelled.
+    co_await base::shield_from_cancellation();
+    co_return co_await tools::cap_result(std::move(result), *run_->environment, context->call_id);
+}
+
+// What a tool throws becomes a result, unless it was cancelled.
+base::Task<tools::ToolResult> ToolRound::guarded_call(
+    tools::Tool* tool, const tools::ToolContext* context, json::object arguments
+) {
     std::string failure;
     try {
-        tools::ToolResult result = co_await tool->call(*context, std::move(arguments));
-        // Its work is done: what is left is not given up when the run is cancelled.
-        co_await base::shield_from_cancellation();
-        co_return co_await tools::cap_result(
-            std::move(result), *run_->environment, context->call_id
-        );
+        co_return co_await tool->call(*context, std::move(arguments));
     } catch (const boost::system::system_error& error) {
         if (error.code() == base::asio::error::operation_aborted) {
             throw;
@@ -193,54 +227,65 @@ tools::ToolContext ToolRound::context_for(const store::ToolCall& call, std::size
     return context;
 }
 
-base::Task<base::Result<void>> ToolRound::store_result(
+StoredResult ToolRound::stored_result(
     store::MessageRecord message, tools::ToolResult result, std::size_t index
 ) {
-    const base::CleanText clean = base::to_utf8(result.text);
-    message.content = clean.text;
+    message.content = base::to_utf8(result.text).text;
     message.is_error = result.is_error;
     const bool state_changed = !result.state.empty();
     merge_state(run_->state, result.state);
-    const std::string state = state_changed ? json::serialize(run_->state) : std::string();
-    const store::RunRecord run = run_->record;
-    const json::object facts = result.facts;
-    const std::uint32_t step = step_;
-    const auto call_index = static_cast<std::uint32_t>(index);
-    std::function<base::Result<store::MessageRecord>(store::WriteTxn&)> change =
-        [message, run, facts, state, step, call_index](store::WriteTxn& txn
-        ) mutable -> base::Result<store::MessageRecord> {
-        txn.add_message(message);
-        store::CallRecord call = txn.call(run.no, step, call_index).value_or(store::CallRecord{});
-        call.run = run.no;
-        call.step = step;
-        call.index = call_index;
-        call.done = true;
-        call.result = message.seq;
-        txn.put_call(call);
-        store::EventRecord finished = events::tool_finished(run, message, facts);
-        txn.add_event(finished);
-        if (!state.empty()) {
-            store::CheckpointRecord checkpoint;
-            checkpoint.thread = run.thread;
-            checkpoint.run = run.no;
-            checkpoint.step = step;
-            checkpoint.message_head = message.seq;
-            checkpoint.state = state;
-            txn.add_checkpoint(checkpoint);
-            store::EventRecord changed = events::agent_state(run, state);
-            txn.add_event(changed);
-        }
-        return message;
+    return StoredResult{
+        std::move(message),
+        std::move(result.facts),
+        state_changed ? json::serialize(run_->state) : std::string(),
+        step_,
+        static_cast<std::uint32_t>(index)
     };
-    base::Result<store::MessageRecord> written = co_await commit<store::MessageRecord>(
-        parts_.store, run_->deadline, run_->process_ends, std::move(change)
-    );
+}
+
+base::Task<base::Result<void>> ToolRound::store_result(
+    store::MessageRecord message, tools::ToolResult result, std::size_t index
+) {
+    const auto stored =
+        std::make_shared<StoredResult>(stored_result(std::move(message), std::move(result), index));
+    std::function<base::Result<bool>(store::WriteTxn&)> change =
+        [run = run_->record, stored](store::WriteTxn& txn) -> base::Result<bool> {
+        write_result(txn, run, *stored);
+        return true;
+    };
+    const base::Result<bool> written =
+        co_await commit<bool>(parts_.store, run_->deadline, run_->process_ends, std::move(change));
     if (!written) {
         co_return std::unexpected(written.error());
     }
-    run_->history.push_back(std::move(*written));
+    run_->history.push_back(std::move(stored->message));
     run_->changed.notify_all();
     co_return base::Result<void>();
+}
+
+void write_result(store::WriteTxn& txn, const store::RunRecord& run, StoredResult& result) {
+    txn.add_message(result.message);
+    store::CallRecord call =
+        txn.call(run.no, result.step, result.index).value_or(store::CallRecord{});
+    call.run = run.no;
+    call.step = result.step;
+    call.index = result.index;
+    call.done = true;
+    call.result = result.message.seq;
+    txn.put_call(call);
+    store::EventRecord finished = events::tool_finished(run, result.message, result.facts);
+    txn.add_event(finished);
+    if (!result.state.empty()) {
+        store::CheckpointRecord checkpoint;
+        checkpoint.thread = run.thread;
+        checkpoint.run = run.no;
+        checkpoint.step = result.step;
+        checkpoint.message_head = result.message.seq;
+        checkpoint.state = result.state;
+        txn.add_checkpoint(checkpoint);
+        store::EventRecord changed = events::agent_state(run, result.state);
+        txn.add_event(changed);
+    }
 }
 
 }  // namespace ars::runs

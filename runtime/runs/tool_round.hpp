@@ -14,6 +14,16 @@
 
 namespace ars::runs {
 
+// A result on its way to the disk.
+struct StoredResult {
+    store::MessageRecord message;
+    boost::json::object facts;
+    std::string state;  // the thread's after it; empty = unchanged
+    std::uint32_t step = 0;
+    std::uint32_t index = 0;
+};
+void write_result(store::WriteTxn& txn, const store::RunRecord& run, StoredResult& result);
+
 class ToolRound {
   public:
     ToolRound(const RunParts& parts, LiveRunPtr run, std::vector<tools::Tool*> offered)
@@ -26,6 +36,10 @@ class ToolRound {
         store::MessageRecord message, std::vector<std::size_t> indexes
     );
 
+    // The results of those calls of `message` whose tools are pure and whose arguments are
+    // readable, to be written with the message itself.
+    base::Task<std::vector<StoredResult>> answer_pure(const store::MessageRecord& message);
+
     // True when at least one call had readable arguments.
     [[nodiscard]] bool any_readable() const { return any_readable_; }
 
@@ -34,6 +48,15 @@ class ToolRound {
     base::Task<tools::ToolResult> perform(store::ToolCall call, std::size_t index);
     base::Task<tools::ToolResult> call_tool(
         tools::Tool* tool, const tools::ToolContext* context, boost::json::object arguments
+    );
+    base::Task<tools::ToolResult> guarded_call(
+        tools::Tool* tool, const tools::ToolContext* context, boost::json::object arguments
+    );
+    [[nodiscard]] store::MessageRecord result_message(
+        const store::ToolCall& call, std::chrono::steady_clock::time_point started
+    ) const;
+    [[nodiscard]] StoredResult stored_result(
+        store::MessageRecord message, tools::ToolResult result, std::size_t index
     );
     [[nodiscard]] tools::Tool* find(std::string_view name) const;
     [[nodiscard]] std::string tool_names() const;

@@ -16,6 +16,8 @@ namespace ars::tools {
 
 // Decides what happens to an open call after a crash (ARCHITECTURE.md, "Recovery").
 enum class Effect : std::uint8_t {
+    pure,        // touches nothing but the thread's state and never waits: its result may share the
+                 // commit of its intent; rerun
     read_only,   // rerun
     idempotent,  // rerun
     waiting,     // re-enter with the stored deadline

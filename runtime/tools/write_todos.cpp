@@ -75,7 +75,7 @@ class WriteTodosTool final : public Tool {
         "each. Send the "
         "whole list each time; keep one item in_progress.",
         fields().schema(),
-        Effect::idempotent
+        Effect::pure
     };
 };
 

@@ -199,6 +199,7 @@ void measure_place(
 ) {
     FastModel model;
     BenchServer server(directory, model.port());
+    server.start();
     const Memory ready = server.memory();
     // Fills what the bare client repeats.
     Row first;
@@ -264,6 +265,7 @@ void measure_place(
 void measure_waiting(const Settings& settings, const std::string& directory) {
     FastModel model;
     BenchServer server(directory, model.port());
+    server.start();
     Row ignored;
     measure_ours(ignored, server, model, warm_up());
     const Memory before = server.memory();

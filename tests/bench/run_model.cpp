@@ -1,5 +1,6 @@
 #include "tests/bench/run_model.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
@@ -41,11 +42,14 @@ constexpr const char* kTextEvents[] = {
 };
 
 template <std::size_t N>
-std::string streamed(const char* const (&events)[N]) {
+std::string streamed(const char* const (&events)[N], const std::string& padding) {
     std::string out =
         "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
     for (const char* event : events) {
-        const std::string text = "data: " + std::string(event) + "\n\n";
+        std::string text = "data: " + std::string(event) + "\n\n";
+        if (const std::size_t at = text.find("as you expected"); at != std::string::npos) {
+            text.insert(at, padding);
+        }
         char size[20];
         std::snprintf(size, sizeof size, "%zx\r\n", text.size());
         out += size + text + "\r\n";
@@ -90,7 +94,9 @@ double thread_cpu_seconds() {
     return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) / 1e9;
 }
 
-FastModel::FastModel() : call_reply_(streamed(kCallEvents)), text_reply_(streamed(kTextEvents)) {
+FastModel::FastModel(std::size_t padding)
+    : call_reply_(streamed(kCallEvents, "")),
+      text_reply_(streamed(kTextEvents, std::string(padding, 'x'))) {
     listener_ = base::Fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     must(listener_.get() >= 0, "socket");
     sockaddr_in address{};
@@ -187,7 +193,9 @@ void FastModel::read_from(Connection& connection) {
         return;
     }
     const std::string_view text = std::string_view(connection.in).substr(body, end - body);
-    connection.second = text.find(R"("role":"tool")") != std::string_view::npos;
+    const std::size_t last = text.rfind(R"("role":")");
+    connection.second = text.substr(std::min(last, text.size())).starts_with(R"("role":"tool")");
+    last_bytes_ = text.size();
     note(connection.second, text);
     connection.in.erase(0, end);
     if (hold_) {

@@ -1,6 +1,6 @@
 // A model server that thinks in no time: one thread, kept-alive loopback connections, streamed
-// chat completions. It answers a request without a tool's result with a call of write_todos, one
-// with a result with a text. What a run costs beside it is ours.
+// chat completions. It answers a message of a person with a call of write_todos, and a tool's
+// result with a text. What a run costs beside it is ours.
 #pragma once
 
 #include "base/fd.hpp"
@@ -20,7 +20,8 @@ namespace ars::bench {
 
 class FastModel {
   public:
-    FastModel();
+    // `padding` bytes more in each text.
+    explicit FastModel(std::size_t padding = 0);
     ~FastModel();
     FastModel(const FastModel&) = delete;
     FastModel& operator=(const FastModel&) = delete;
@@ -29,6 +30,8 @@ class FastModel {
     // While held, requests are taken and not answered.
     void hold();
     void release();
+    // Bytes of the newest request's body.
+    [[nodiscard]] std::size_t last_request_bytes() const { return last_bytes_.load(); }
     [[nodiscard]] std::size_t held() const { return held_.load(); }
     [[nodiscard]] double cpu_seconds() const { return cpu_seconds_.load(); }
     // The bodies of the newest requests of a run's first and second step.
@@ -60,6 +63,7 @@ class FastModel {
     std::atomic<bool> hold_ = false;
     std::atomic<bool> stopping_ = false;
     std::atomic<std::size_t> held_ = 0;
+    std::atomic<std::size_t> last_bytes_ = 0;
     std::atomic<double> cpu_seconds_ = 0;
     mutable std::mutex mutex_;
     std::string seen_[2];

@@ -10,6 +10,8 @@
 #include <stdexcept>
 #include <thread>
 
+#include <sys/stat.h>
+
 namespace ars::bench {
 
 namespace {
@@ -54,10 +56,31 @@ BenchServer::BenchServer(const std::string& place, int model_port) : data_(place
             "runs: {max_concurrent: 2000}\n"
             "sandbox: {tool_approval_mode: always_trust}\n"
     );
+}
+
+double BenchServer::start() {
+    const auto begun = std::chrono::steady_clock::now();
     server_.start();
     while (sample(metrics(port()), "ars_accepting") == 0) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
+    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begun)
+        .count();
+}
+
+double BenchServer::written_bytes() const {
+    double bytes = 0;
+    std::ifstream io("/proc/" + std::to_string(server_.pid()) + "/io");
+    for (std::string line; std::getline(io, line);) {
+        std::sscanf(line.c_str(), "wchar: %lf", &bytes);
+    }
+    return bytes;
+}
+
+double BenchServer::store_bytes() const {
+    struct stat status{};
+    ::stat((data_dir() + "/store/data.mdb").c_str(), &status);
+    return static_cast<double>(status.st_blocks) * 512;
 }
 
 Usage BenchServer::usage() const {

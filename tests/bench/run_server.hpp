@@ -24,14 +24,20 @@ struct Memory {
 
 class BenchServer {
   public:
-    // Returns when it takes runs. The data is below `place`.
+    // Not started yet. The data is below `place`.
     BenchServer(const std::string& place, int model_port);
+    [[nodiscard]] std::string data_dir() const { return data_.path() + "/data"; }
 
     [[nodiscard]] int port() const { return server_.port(); }
     [[nodiscard]] Usage usage() const;
     [[nodiscard]] Memory memory() const;
-    void wait_until_idle() const;  // no run under way; throws after a minute
-    tests::Server& server() { return server_; }
+    // Bytes it gave to write calls since it started, sockets apart.
+    [[nodiscard]] double written_bytes() const;
+    [[nodiscard]] double store_bytes() const;  // of the data file, on disk
+    void wait_until_idle() const;              // no run under way; throws after a minute
+    void kill() { server_.kill(); }
+    // Milliseconds from exec until it takes runs.
+    double start();
 
   private:
     tests::TempDir data_;

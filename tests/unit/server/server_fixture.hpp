@@ -57,6 +57,7 @@ class FakeRunManager final : public runs::RunManager {
             intake.thread.uid = request.user.uid;
             intake.thread.agent_slug = request.agent_slug;
             intake.thread.title = request.query;
+            intake.thread.id = request.makes_thread ? request.thread_id : "";
         }
         std::function<base::Result<runs::Submitted>(store::WriteTxn&)> change =
             [intake, bounds = bounds](store::WriteTxn& txn) {
@@ -148,6 +149,9 @@ class FakeRunManager final : public runs::RunManager {
             ~Leave() { --count; }
         } leave{waiting};
         co_return co_await changed_.wait(deadline);
+    }
+    base::Task<void> wait_for_rest(store::RunNo run, base::Deadline deadline) override {
+        co_await wait_for_events(run, deadline);
     }
     const store::Store& store() const override { return store_; }
     Counts counts() const override { return figures; }

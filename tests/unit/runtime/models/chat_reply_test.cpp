@@ -13,8 +13,14 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-const std::vector<ToolSchema>& tools() {
-    static const std::vector<ToolSchema> all{{"f", "", {}}, {"g", "", {}}, {"get_weather", "", {}}};
+const std::vector<ToolSchemaPtr>& tools() {
+    static const auto all = [] {
+        std::vector<ToolSchemaPtr> out;
+        for (const char* name : {"f", "g", "get_weather"}) {
+            out.push_back(std::make_shared<ToolSchema>(name, "", boost::json::object()));
+        }
+        return out;
+    }();
     return all;
 }
 

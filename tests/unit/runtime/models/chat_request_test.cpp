@@ -180,18 +180,18 @@ TEST(ChatRequest, S54_NormalizesToolSchemas) {
     ModelRequest request;
     request.model = "m";
     request.messages = {user("go")};
-    request.tools.push_back({"bare", "No parameters", {}});
-    request.tools.push_back(
-        {"odd",
-         "Odd ones",
-         json::parse(R"({
+    request.tools.push_back(std::make_shared<ToolSchema>("bare", "No parameters", json::object()));
+    request.tools.push_back(std::make_shared<ToolSchema>(
+        "odd",
+        "Odd ones",
+        json::parse(R"({
         "$schema":"http://json-schema.org/draft-07/schema#","type":"object",
         "properties":{"uniqueItems":{"type":"boolean"},
                       "list":{"type":"array","uniqueItems":true},
                       "deep":{"anyOf":[{"type":"object"},{"type":"array","items":{"$schema":"x","type":"string"}}]}},
         "required":["list"]})")
-             .as_object()}
-    );
+            .as_object()
+    ));
     const auto tools = body_of(request).at("tools").as_array();
     EXPECT_EQ(
         json::serialize(tools[0].at("function").at("parameters")),

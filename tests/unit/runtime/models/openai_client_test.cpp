@@ -234,7 +234,7 @@ TEST(OpenAiClient, S53_AsksOnceWhenItIsRejected) {
     });
     Caller caller(quick_settings(server.base_url()));
     auto request = request_saying("hi");
-    request.tools.push_back({"broken_tool", "", {}});
+    request.tools.push_back(std::make_shared<ToolSchema>("broken_tool", "", boost::json::object()));
     const auto reply = caller.call(request);
     ASSERT_FALSE(reply);
     EXPECT_EQ(reply.error().code, "model_rejected");
@@ -435,7 +435,7 @@ TEST(OpenAiClient, IsHeardByAStrictProviderOverAWholeTurn) {
     });
     Caller caller(quick_settings(server.base_url()));
     auto request = request_saying("hi");
-    request.tools.push_back({"f", "does it", {}});
+    request.tools.push_back(std::make_shared<ToolSchema>("f", "does it", boost::json::object()));
     auto first = caller.call(request);
     ASSERT_TRUE(first);
     const std::string id = "run:1:0";  // as the run loop names it

@@ -88,10 +88,10 @@ TEST_F(Interrupts, S79AnApprovedCallRunsInARunWithTheSameToolsModelAndMode) {
     std::vector<std::string> before;
     std::vector<std::string> after;
     for (const auto& tool : model_->requests[0].tools) {
-        before.push_back(tool.name);
+        before.push_back(tool->name);
     }
     for (const auto& tool : model_->requests[1].tools) {
-        after.push_back(tool.name);
+        after.push_back(tool->name);
     }
     EXPECT_EQ(before, after);
     EXPECT_THAT(before, testing::IsSupersetOf({"write_file", "edit_file", "execute"}));
