@@ -27,6 +27,23 @@ TEST(JsonText, S88_MendsLoneSurrogatesOnly) {
     EXPECT_EQ(mend_surrogates("\\"), "\\");
 }
 
+TEST(JsonText, WritesEveryTextAsAStringThatReadsTheSame) {
+    std::string all;
+    for (char c = 1; c < 127; ++c) {
+        all += c;
+    }
+    all += std::string_view("\0 \u00e9 \U0001F600", 9);
+    std::string out = "[";
+    append_json_string(out, all);
+    EXPECT_EQ(parse_json_leniently(out + "]")->as_array().at(0).as_string(), all);
+    std::string broken;
+    append_json_string(broken, "a\xff");
+    EXPECT_EQ(broken, "\"a\uFFFD\"");
+    std::string empty;
+    append_json_string(empty, "");
+    EXPECT_EQ(empty, "\"\"");
+}
+
 TEST(JsonText, ReadsWhatIsSlightlyBroken) {
     EXPECT_EQ(parse_json_leniently("\"a\\ud83d\xff\"")->as_string(), "a\uFFFD\uFFFD");
     EXPECT_FALSE(parse_json_leniently("{\"a\":"));
