@@ -24,6 +24,7 @@ inline constexpr std::uint32_t kMaxSteps = 300;  // model calls of one run
 inline constexpr auto kRunTimeLimit = 3600s;     // wall time of one run
 inline constexpr auto kAwaitLimit = 1800s;       // one subagent_await or task
 inline constexpr std::uint32_t kMaxToolCallsPerTurn = 128;
+inline constexpr auto kEventRetention = 168h;  // of a run's events, from its end on
 inline constexpr std::uint32_t kRecoveryLimit =
     20;  // boots without a new record before a run is given up
 inline constexpr std::uint32_t kMalformedTurnsLimit =
@@ -75,6 +76,8 @@ inline constexpr auto kHttpIdleTimeout = 75s;
 inline constexpr auto kHttpWriteTimeout = 30s;
 inline constexpr auto kSseHeartbeat = 15s;
 inline constexpr std::size_t kSseBatch = 200;  // events read from the log and sent at a time
+inline constexpr int kSocketUnsent =
+    64 * kKiB;  // what a peer that stopped reading leaves in the kernel
 
 // --- models --------------------------------------------------------------------------------------
 inline constexpr auto kModelConnectTimeout = 10s;

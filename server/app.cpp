@@ -248,9 +248,19 @@ void App::start_webhooks() {
     }
 }
 
+void App::start_retention() {
+    retention_ = std::make_unique<runs::EventRetention>(
+        io_.get_executor(), *store_, config_.config.runs.event_retention, log_
+    );
+    retention_->start();
+}
+
 base::Task<void> App::shutdown() {
     if (webhooks_) {
         co_await webhooks_->stop();
+    }
+    if (retention_) {
+        co_await retention_->stop();
     }
     co_await runs_->shutdown();
     co_await sandbox_->close();

@@ -8,6 +8,7 @@
 #include "fsmount/mount_plan.hpp"
 #include "fsmount/workspace.hpp"
 #include "runtime/models/model_registry.hpp"
+#include "runtime/runs/event_retention.hpp"
 #include "runtime/runs/run_service.hpp"
 #include "runtime/store/store.hpp"
 #include "sandbox/scope.hpp"
@@ -66,6 +67,7 @@ class App {
 
     // When runs were taken over.
     void start_webhooks();
+    void start_retention();
 
     // Ends runs and scopes; what is left on disk is what SIGKILL would leave.
     base::Task<void> shutdown();
@@ -95,6 +97,7 @@ class App {
     std::unique_ptr<sandbox::Sandbox> sandbox_;
     std::unique_ptr<runs::RunService> runs_;
     std::unique_ptr<Webhooks> webhooks_;
+    std::unique_ptr<runs::EventRetention> retention_;
 };
 
 }  // namespace ars::server

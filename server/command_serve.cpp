@@ -124,6 +124,7 @@ base::Task<int> make_ready(Serving* serving) {
         co_return 1;
     }
     serving->app.start_webhooks();
+    serving->app.start_retention();
     co_return 0;
 }
 
@@ -191,6 +192,9 @@ int command_serve(const ServeOptions& options) {
     const agents::User local = app.config().local_user();
     const Authenticator authenticator(app.config().keys, local, address->host);
     HttpStats stats;
+    HttpLimits limits;
+    limits.heartbeat = app.config().config.server.heartbeat;
+    limits.write_timeout = app.config().config.server.write_timeout;
     Api api{
         app.runs(),
         app.config().agents,
@@ -202,7 +206,7 @@ int command_serve(const ServeOptions& options) {
         app.sandbox().backend(),
         base::now_ms(),
         app.file_access(),
-        HttpLimits{},
+        limits,
     };
     Router router(api);
     add_routes(router);

@@ -48,6 +48,8 @@ struct ProviderConfig {
 
 struct ServerConfig {
     std::string listen = "127.0.0.1:5050";
+    std::chrono::milliseconds heartbeat = base::limits::kSseHeartbeat;
+    std::chrono::milliseconds write_timeout = base::limits::kHttpWriteTimeout;
 };
 struct MountsConfig {
     std::string users;  // default <data_dir>/users
@@ -82,6 +84,7 @@ struct RunsConfig {
     bool children_outlive_root = false;
     std::uint32_t max_steps = base::limits::kMaxSteps;
     std::chrono::milliseconds timeout = base::limits::kRunTimeLimit;
+    std::chrono::milliseconds event_retention = base::limits::kEventRetention;
 };
 struct StoreConfig {
     std::uint64_t max_size = base::limits::kStoreMaxSize;

@@ -7,6 +7,7 @@ namespace {
 using base::Fields;
 constexpr std::int64_t kMillisecond = 1;
 constexpr std::int64_t kSecond = 1000;
+constexpr std::int64_t kHour = 3600 * kSecond;
 constexpr std::int64_t kDay = 24 * 3600 * kSecond;
 constexpr std::int64_t kRunsMax = 100'000;
 constexpr std::int64_t kStepsMax = 10'000;
@@ -35,13 +36,29 @@ std::string check_sha256(std::string_view text) {
 }
 
 const Fields<ServerConfig>& server_fields() {
-    static const Fields<ServerConfig> fields = Fields<ServerConfig>{}.text(
-        "listen",
-        &ServerConfig::listen,
-        {.min = 1,
-         .remedy = "write ADDRESS:PORT, like 127.0.0.1:5050",
-         .doc = "Address and port of the HTTP server."}
-    );
+    static const Fields<ServerConfig> fields =
+        Fields<ServerConfig>{}
+            .text(
+                "listen",
+                &ServerConfig::listen,
+                {.min = 1,
+                 .remedy = "write ADDRESS:PORT, like 127.0.0.1:5050",
+                 .doc = "Address and port of the HTTP server."}
+            )
+            .duration(
+                "heartbeat",
+                &ServerConfig::heartbeat,
+                {.min = 10 * kMillisecond,
+                 .max = kHour,
+                 .doc = "A comment on an event stream after this much silence."}
+            )
+            .duration(
+                "write_timeout",
+                &ServerConfig::write_timeout,
+                {.min = 100 * kMillisecond,
+                 .max = kHour,
+                 .doc = "How long a client may take for 64 KiB before it is cut."}
+            );
     return fields;
 }
 
@@ -268,6 +285,13 @@ const Fields<RunsConfig>& runs_fields() {
                 "timeout",
                 &RunsConfig::timeout,
                 {.min = kSecond, .max = 30 * kDay, .doc = "Wall time of one run."}
+            )
+            .duration(
+                "event_retention",
+                &RunsConfig::event_retention,
+                {.min = kSecond,
+                 .max = 3650 * kDay,
+                 .doc = "How long the events of a run are kept when it is over."}
             );
     return fields;
 }

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <exception>
 
@@ -464,20 +465,29 @@ base::Task<void> HttpSession::watch_peer(base::TaskGroup& sender) {
     }
 }
 
+// The bytes go from where they are: a slow reader costs no second copy of them.
 base::Task<void> HttpSession::write(std::string_view bytes) {
     if (bytes.empty()) {
         co_return;
     }
     mid_write_ = true;
-    if (chunked_) {
-        fmt::format_to(std::back_inserter(out_), "{:x}\r\n", bytes.size());
-        out_ += bytes;
-        out_ += "\r\n";
-    } else {
-        out_ += bytes;
+    const std::string head = chunked_ ? fmt::format("{:x}\r\n", bytes.size()) : std::string();
+    const std::string_view tail = chunked_ ? "\r\n" : "";
+    std::array parts{asio::buffer(head), asio::buffer(bytes), asio::buffer(tail)};
+    error_code ec;
+    std::size_t sent = socket_.write_some(parts, ec);
+    if (ec && ec != asio::error::would_block && ec != asio::error::try_again) {
+        throw boost::system::system_error(ec);
     }
-    if (!send_now()) {
-        co_await send_rest();
+    for (auto& part : parts) {
+        const std::size_t taken = std::min(sent, part.size());
+        part += taken;
+        sent -= taken;
+    }
+    if (asio::buffer_size(parts) != 0) {
+        deadline_ = steady_clock::now() + limits_.write_timeout;
+        co_await asio::async_write(socket_, parts, asio::use_awaitable);
+        deadline_ = TimePoint::max();
     }
     mid_write_ = false;
 }

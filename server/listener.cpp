@@ -51,6 +51,14 @@ void tune(tcp::socket& socket, base::milliseconds write_timeout) {
         &unacknowledged,
         sizeof unacknowledged
     );
+    // The kernel would take megabytes for a reader that takes none.
+    ::setsockopt(
+        socket.native_handle(),
+        IPPROTO_TCP,
+        TCP_NOTSENT_LOWAT,
+        &base::limits::kSocketUnsent,
+        sizeof base::limits::kSocketUnsent
+    );
 }
 
 base::Error listen_error(const ListenAddress& address, int sys_errno) {

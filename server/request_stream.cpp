@@ -2,9 +2,8 @@
 
 #include "server/dto_requests.hpp"
 
+#include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
-
-#include <exception>
 
 namespace ars::server {
 
@@ -22,46 +21,15 @@ void append_frame(std::string& out, std::string_view event, const json::object& 
 
 }  // namespace
 
-base::Task<void> RequestEventStream::run(StreamWriter& writer) {
-    std::string out;
-    auto heartbeat = base::Deadline::after(api_.limits.heartbeat);
-    for (;;) {
-        const bool over = gather(out);
-        if (!out.empty()) {
-            co_await writer.write(out);
-            heartbeat = base::Deadline::after(api_.limits.heartbeat);
-            out.clear();
-            if (!over) {
-                continue;  // it may have moved while this was sent
-            }
-        }
-        if (over) {
-            co_return;
-        }
-        const bool woken = co_await api_.runs.requests().wait(request_.thread, heartbeat);
-        if (!woken) {
-            co_await writer.write(": heartbeat\n\n");
-            heartbeat = base::Deadline::after(api_.limits.heartbeat);
-        }
-    }
+base::Task<bool> RequestEventStream::wait(base::Deadline deadline) {
+    return api_.runs.requests().wait(request_.thread, deadline);
 }
 
-bool RequestEventStream::gather(std::string& out) {
-    try {
-        return api_.runs.store().read([this, &out](const store::ReadTxn& txn) {
-            return gather_from(txn, out);
-        });
-    } catch (const std::exception& error) {
-        api_.log.error(
-            "request_read_failed", {{"request_id", request_.request_id}, {"reason", error.what()}}
-        );
-        out.clear();
-        append_frame(out, "error", {{"reason", "db_error"}, {"retryable", true}});
-        return true;
-    }
+void RequestEventStream::append_failure(std::string& out) {
+    append_frame(out, "error", json::parse(kStoreFailure).as_object());
 }
 
-bool RequestEventStream::gather_from(const store::ReadTxn& txn, std::string& out) {
+bool RequestEventStream::gather(const store::ReadTxn& txn, std::string& out) {
     if (request_.no != 0) {
         request_ = txn.request(request_.no).value();
     }

@@ -3,27 +3,23 @@
 // stored for it: a reader that comes back is told how things stand.
 #pragma once
 
-#include "server/api.hpp"
-#include "server/http_message.hpp"
+#include "server/event_pump.hpp"
 
 #include <cstddef>
 #include <string>
 
 namespace ars::server {
 
-class RequestEventStream final : public StreamBody {
+class RequestEventStream final : public EventPump {
   public:
-    // `api` outlives the stream.
     RequestEventStream(Api& api, store::RequestRecord request)
-        : api_(api), request_(std::move(request)) {}
-    base::Task<void> run(StreamWriter& writer) override;
+        : EventPump(api), request_(std::move(request)) {}
 
   private:
-    // Appends what is new. True when nothing can follow.
-    bool gather(std::string& out);
-    bool gather_from(const store::ReadTxn& txn, std::string& out);
+    bool gather(const store::ReadTxn& txn, std::string& out) override;
+    base::Task<bool> wait(base::Deadline deadline) override;
+    void append_failure(std::string& out) override;
 
-    Api& api_;
     store::RequestRecord request_;
     std::size_t shown_position_ = 0;
 };

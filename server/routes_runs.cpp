@@ -7,6 +7,10 @@
 #include "server/router.hpp"
 #include "server/sse_stream.hpp"
 
+#include <fmt/format.h>
+
+#include <expected>
+
 namespace ars::server {
 
 namespace {
@@ -76,16 +80,42 @@ base::Task<HttpResponse> cancel_run(Api& api, const HttpRequest& request) {
     co_return run ? shown_run(api, *run) : error_response(run.error());
 }
 
-// The header wins over the query; what is no event id ("-1", "") means from the first event.
-store::EventId cursor_of(const HttpRequest& request) {
-    std::string text;
-    if (const auto header = request.header("last-event-id")) {
-        text = *header;
-    } else {
-        text = request.query("after_seq").value_or("");
-    }
+// Where a reader goes on: the header wins over the query; "-1" and nothing mean before the first
+// event. What this run never gave is refused: guessing would repeat or skip events.
+std::expected<store::EventId, HttpResponse> cursor_of(
+    const Api& api, const HttpRequest& request, const store::RunRecord& run
+) {
+    const auto refuse = [](std::string_view place, std::string_view text, std::string_view why) {
+        return std::unexpected(error_response(
+            400,
+            "bad_cursor",
+            fmt::format(
+                "{} \"{}\" {}; give the id of the last event you have, or -1 for all",
+                place,
+                text,
+                why
+            )
+        ));
+    };
+    const auto header = request.header("last-event-id");
+    const bool by_header = header && !header->empty();
+    const std::string_view place = by_header ? "Last-Event-ID" : "after_seq";
+    const std::string text =
+        by_header ? std::string(*header) : request.query("after_seq").value_or("");
     store::EventId cursor;
-    return store::parse_event_id(text, cursor) ? cursor : store::EventId{};
+    if (text.empty() || text == "-1") {
+        return cursor;
+    }
+    if (!store::parse_event_id(text, cursor)) {
+        return refuse(place, text, "is no event id, which looks like 1764536400000-0");
+    }
+    const auto last = api.runs.store().read([&run](const store::ReadTxn& txn) {
+        return txn.last_event_id(run.no).value_or(store::EventId{});
+    });
+    if (cursor > last) {
+        return refuse(place, text, "is behind the last event of this run");
+    }
+    return cursor;
 }
 
 HttpResponse follow_run(Api& api, const HttpRequest& request) {
@@ -93,11 +123,21 @@ HttpResponse follow_run(Api& api, const HttpRequest& request) {
     if (!run) {
         return error_response(run.error());
     }
+    auto cursor = cursor_of(api, request, *run);
+    if (!cursor) {
+        return std::move(cursor.error());
+    }
+    const std::string verbose = request.query("verbose").value_or("true");
+    if (verbose != "true" && verbose != "false") {
+        return faults_response({{"/verbose", "must be true or false", ""}});
+    }
     HttpResponse response;
     response.content_type = "text/event-stream";
     response.headers.emplace_back("Cache-Control", "no-cache");
     response.headers.emplace_back("X-Accel-Buffering", "no");
-    response.stream = std::make_unique<RunEventStream>(api, std::move(*run), cursor_of(request));
+    response.stream = std::make_unique<RunEventStream>(
+        api, std::move(*run), *cursor, verbose == "true" ? Detail::full : Detail::brief
+    );
     return response;
 }
 

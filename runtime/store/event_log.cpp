@@ -21,7 +21,7 @@ void read_stretch(
     for (Seq seq = end; seq != 0;) {
         const auto bytes = journal_entry(txn, tables, seq, kEventKind);
         if (!bytes) {
-            break;  // older entries were trimmed
+            break;
         }
         StoredEvent stored = decoded(decode_event(*bytes), "event", seq);
         if (stored.event.id <= after) {
@@ -46,7 +46,7 @@ EventId next_id(EventId id) {
 std::vector<EventRecord> ReadTxn::events(RunNo run, EventId after, std::size_t limit) const {
     std::vector<EventRecord> out;
     const auto head = event_head(raw(txn_), *tables_, run);
-    if (!head || head->last <= after || limit == 0) {
+    if (!head || head->last <= after || limit == 0 || log_expired(run)) {
         return out;
     }
     Cursor mark(raw(txn_), tables_->event_marks);
@@ -69,11 +69,13 @@ std::vector<EventRecord> ReadTxn::events(RunNo run, EventId after, std::size_t l
 }
 
 std::optional<EventId> ReadTxn::last_event_id(RunNo run) const {
-    const auto head = event_head(raw(txn_), *tables_, run);
-    if (!head) {
-        return std::nullopt;
+    if (const auto head = event_head(raw(txn_), *tables_, run)) {
+        return head->last;
     }
-    return head->last;
+    if (const auto last = get(raw(txn_), tables_->expired_logs, Key(run))) {
+        return EventId{u64_at(*last, 0), u32_at(*last, 8)};
+    }
+    return std::nullopt;
 }
 
 void WriteTxn::add_event(EventRecord& event) {

@@ -73,7 +73,17 @@ class ReadTxn {
     // Oldest first, those with id > `after`, at most `limit`.
     [[nodiscard]] std::vector<EventRecord> events(RunNo run, EventId after, std::size_t limit)
         const;
+    // Also of an expired log.
     [[nodiscard]] std::optional<EventId> last_event_id(RunNo run) const;
+    // Whether the events of the run were dropped (event_expiry.cpp); it has none then.
+    [[nodiscard]] bool log_expired(RunNo run) const;
+    // Among the next `limit` logs from that of `from` on: those of runs that are over and had their
+    // last event before that time.
+    struct LogScan {
+        std::vector<RunNo> old;
+        RunNo next = 0;  // where to go on; 0 = there are no more
+    };
+    [[nodiscard]] LogScan old_logs(RunNo from, std::int64_t before_ms, std::size_t limit) const;
 
     // Of one queue of the outbox (outbox.cpp), those due until then, in the order of their time.
     [[nodiscard]] std::vector<OutboxRecord> outbox(
@@ -110,6 +120,9 @@ class WriteTxn : public ReadTxn {
     void add_checkpoint(CheckpointRecord& checkpoint);
     // Assigns the id: ms = max(created_ms, last of the run), n breaks ties.
     void add_event(EventRecord& event);
+    // Expires the log of a run that is over: none of its events is seen from now on, and at most
+    // `limit` of them are erased. True when nothing is left to erase.
+    bool expire_log(RunNo run, std::size_t limit);
     // Where the store keeps an outbox, put_run() puts a root run's end into queue 0 by itself.
     void put_outbox(const OutboxRecord& record);
     void erase_outbox(const OutboxRecord& record);  // as it was read

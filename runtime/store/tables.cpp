@@ -31,6 +31,7 @@ constexpr std::pair<MDB_dbi Tables::*, const char*> kNames[] = {
     {&Tables::requests, "requests"},
     {&Tables::thread_queue, "thread_queue"},
     {&Tables::outbox, "outbox"},
+    {&Tables::expired_logs, "expired_logs"},
 };
 static_assert(std::size(kNames) == kTableCount);
 

@@ -41,9 +41,10 @@ struct Tables {
     MDB_dbi requests;       // request -> RequestRecord
     MDB_dbi thread_queue;   // thread, request -> policy byte, while it is queued
     MDB_dbi outbox;         // queue, due time, run -> attempts
+    MDB_dbi expired_logs;   // run -> last event id, ms and n, when its events were dropped
     bool keeps_outbox = false;  // StoreOptions::outbox
 };
-inline constexpr unsigned kTableCount = 18;
+inline constexpr unsigned kTableCount = 19;
 
 // What a journal entry is.
 inline constexpr char kMessageKind = 'm';
@@ -70,6 +71,7 @@ class Key {
         return Key(run).u32(step).u32(index);
     }
     static Key event(RunNo run, EventId id) { return Key(run, id.ms).u32(id.n); }
+    static Key event_id(EventId id) { return Key(id.ms).u32(id.n); }
 
     // NOLINTNEXTLINE(google-explicit-constructor): a key is its bytes
     operator std::string_view() const { return {bytes_.data(), size_}; }

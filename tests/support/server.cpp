@@ -17,15 +17,14 @@ namespace json = boost::json;
 
 namespace {
 
-constexpr const char* kAppliance = R"(server: {listen: "127.0.0.1:0"}
-data_dir: data
+constexpr const char* kAppliance = R"(data_dir: data
 mounts: {users: data/users}
 agents: ["agents/*.yaml"]
 models:
   default: "demo:scripted"
   providers:
-    demo: {type: scripted, scripts: "scripts/*.yaml"}
 )";
+constexpr const char* kScripted = R"({type: scripted, scripts: "scripts/*.yaml"})";
 
 constexpr const char* kMainAgent = R"(slug: main
 name: Main
@@ -66,8 +65,10 @@ void Server::start(std::map<std::string, std::string> environment) {
     if (!std::filesystem::exists(config)) {
         write(
             "appliance.yaml",
-            kAppliance + ("sandbox: {tool_approval_mode: always_trust, require: " + require_) +
-                "}\n" + extra_
+            kAppliance + ("    demo: " + (provider_.empty() ? kScripted : provider_)) +
+                "\nserver: {listen: \"127.0.0.1:0\"" + listening_ +
+                "}\nsandbox: {tool_approval_mode: always_trust, require: " + require_ + "}\n" +
+                extra_
         );
     }
     std::vector<std::string> argv = wrapper_;

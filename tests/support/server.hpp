@@ -24,6 +24,12 @@ class Server {
     void write(const std::string& name, const std::string& text) { dir_.write(name, text); }
     // Added to the default appliance.yaml.
     void add_settings(const std::string& yaml) { extra_ += yaml; }
+    // Beside `listen`, like "heartbeat: 1s".
+    void add_server_settings(const std::string& keys) { listening_ += ", " + keys; }
+    // An OpenAI provider in place of the scripted one, with keys like "idle_timeout: 1s".
+    void use_model(const std::string& base_url, const std::string& keys = "retries: 0") {
+        provider_ = "{type: openai, base_url: \"" + base_url + "\", " + keys + "}";
+    }
     // As in a container whose engine refuses namespaces: `require` is what sandbox.require says.
     void start_without_namespaces(const std::string& require = "landlock");
 
@@ -67,6 +73,8 @@ class Server {
   private:
     TempDir dir_;
     std::string extra_;
+    std::string listening_;
+    std::string provider_;
     std::string require_ = "namespaces";
     std::string binary_ = ars_binary();
     std::vector<std::string> wrapper_;   // starts the binary

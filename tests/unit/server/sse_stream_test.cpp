@@ -80,15 +80,121 @@ TEST_F(SseStreamTest, K118LastEventIdBeatsAfterSeq) {
     EXPECT_EQ(follow(run, {}, "?after_seq=" + whole[0].id), tail(whole, 1));
 }
 
-TEST_F(SseStreamTest, K118ACursorThatIsNoneStartsAtTheFirstEvent) {
+TEST_F(SseStreamTest, K118WhatThisRunNeverGaveIsNoCursor) {
     start();
     const auto run = make_run(3, RunStatus::completed);
     const auto whole = follow(run);
-    for (const char* cursor : {"-1", "12", "bad", "1-", "-1-2", "1-2x", "0-0"}) {
-        EXPECT_EQ(follow(run, std::string("Last-Event-ID: ") + cursor + "\r\n"), whole) << cursor;
+    for (const char* cursor : {"12", "bad", "1-", "-1-2", "1-2x", "99999999999999-0"}) {
+        const RawResponse refused =
+            get(events_path(run), std::string("Last-Event-ID: ") + cursor + "\r\n");
+        EXPECT_EQ(refused.status, 400) << cursor;
+        EXPECT_EQ(refused.code(), "bad_cursor");
     }
-    // An unusable header is still the header: it does not fall back to the query.
+    for (const char* start : {"-1", "0-0"}) {
+        EXPECT_EQ(follow(run, std::string("Last-Event-ID: ") + start + "\r\n"), whole) << start;
+    }
+    // The header wins, whatever the query says.
     EXPECT_EQ(follow(run, "Last-Event-ID: -1\r\n", "?after_seq=" + whole[1].id), whole);
+}
+
+TEST_F(SseStreamTest, S19S22AReaderWhoseEventsExpiredIsToldOfTheGap) {
+    start();
+    const auto run = make_run(20, RunStatus::completed);
+    const auto whole = follow(run);
+    const auto expired = store_->write_blocking([&](store::WriteTxn& txn) -> base::Result<void> {
+        EXPECT_FALSE(txn.expire_log(run.no, 5));
+        return {};
+    });
+    ASSERT_TRUE(expired);
+    for (const std::size_t seen : {std::size_t{0}, std::size_t{7}}) {
+        const std::string cursor = seen == 0 ? "-1" : whole[seen - 1].id;
+        const auto frames = follow(run, "Last-Event-ID: " + cursor + "\r\n");
+        ASSERT_EQ(frames.size(), 2U);
+        EXPECT_EQ(frames[0].event, "gap");
+        EXPECT_EQ(frames[0].id, whole.back().id) << "who comes back with it is told once";
+        const auto payload = boost::json::parse(frames[0].data).at("payload").as_object();
+        EXPECT_EQ(payload.at("reason").as_string(), "retention");
+        EXPECT_EQ(payload.at("after").as_string(), seen == 0 ? "0-0" : whole[seen - 1].id);
+        EXPECT_EQ(payload.at("through").as_string(), whole.back().id);
+        EXPECT_EQ(frames[1].event, "end");
+    }
+    const auto rest = follow(run, "Last-Event-ID: " + whole.back().id + "\r\n");
+    ASSERT_EQ(rest.size(), 1U) << "nothing was missed";
+    EXPECT_EQ(rest[0].event, "end");
+}
+
+// Takes the store's readers, one at each level, and calls `then` when there is none left.
+void without_readers(const store::Store& store, const std::function<void()>& then) {
+    bool taken = false;
+    try {
+        store.read([&](const store::ReadTxn&) {
+            taken = true;
+            without_readers(store, then);
+        });
+    } catch (const std::exception&) {
+        if (taken) {
+            throw;
+        }
+        then();
+    }
+}
+
+TEST_F(SseStreamTest, K119AStoreThatCantBeReadEndsTheStreamWithOneError) {
+    start();
+    const auto run = make_run(1, RunStatus::running);
+    RawClient client = connect();
+    client.request("GET " + events_path(run));
+    ASSERT_EQ(client.read_head().status, 200);
+    EXPECT_EQ(parse_frames(client.read_chunk()).size(), 1U);
+    ASSERT_TRUE(eventually([this] { return runs_->waiting == 1; }));
+    std::vector<Frame> last;
+    without_readers(*store_, [&] {
+        on_server([this] { runs_->notify(); });
+        last = parse_frames(client.read_chunk());
+    });
+    ASSERT_EQ(last.size(), 1U);
+    EXPECT_EQ(last[0].event, "error");
+    EXPECT_NE(last[0].data.find("db_error"), std::string::npos);
+    EXPECT_TRUE(client.at_end());
+}
+
+TEST_F(SseStreamTest, K121ABriefStreamSkipsEmptyStatesAndKeepsToolsArguments) {
+    start();
+    const auto run = make_run(0, RunStatus::running);
+    const std::string chunk =
+        R"("chunk":{"request_id":"r","thread_id":"t","response":"x","status":"loading",)";
+    add_event(
+        run.no, "metadata", R"({"request_id":"r","run_type":"chat","source":"chat","uid":"u"})"
+    );
+    add_event(run.no, "custom", "{" + chunk + R"("n":1},"agent_state":{"todos":[],"files":{}}})");
+    add_event(run.no, "custom", "{" + chunk + R"("n":2},"agent_state":{"todos":["a"]}})");
+    const std::string input =
+        R"({"response":"r","thread_id":"mine","metadata":1,"namespace":2,"request_id":"own"})";
+    add_event(
+        run.no,
+        "custom",
+        "{" + chunk + R"("event":{"namespace":[],"data":{"input":)" + input + "}}}}"
+    );
+    add_event(run.no, "end", R"({"status":"completed","request_id":"r"})", RunStatus::completed);
+    const auto frames = follow(run, {}, "?verbose=false");
+    ASSERT_EQ(frames.size(), 4U);
+    const auto payload = [&frames](std::size_t i) {
+        return boost::json::parse(frames[i].data).at("payload");
+    };
+    EXPECT_EQ(payload(0), boost::json::parse(R"({"run_type":"chat","source":"chat"})"));
+    EXPECT_EQ(
+        payload(1),
+        boost::json::parse(R"({"chunk":{"n":2,"status":"loading"},"agent_state":{"todos":["a"]}})")
+    );
+    EXPECT_EQ(
+        payload(2),
+        boost::json::parse(
+            R"({"chunk":{"event":{"data":{"input":)" + input + R"(}},"status":"loading"}})"
+        )
+    );
+    EXPECT_EQ(payload(3), boost::json::parse(R"({"status":"completed"})"));
+    // A reader that is spared the last event so far waits for the next one.
+    EXPECT_EQ(follow(run, {}, "?verbose=true").size(), 5U);
 }
 
 TEST_F(SseStreamTest, S17ACursorAtTheEndOfAFinishedRunEndsAtOnce) {
