@@ -5,9 +5,31 @@
 #include "base/text.hpp"
 #include "runtime/runs/events.hpp"
 
+#include <algorithm>
+#include <string_view>
 #include <utility>
 
 namespace ars::runs {
+
+namespace {
+
+// Of one event, whatever a fast model sends during a commit: an event is what a stalled reader
+// holds in memory.
+constexpr std::size_t kDeltaBytes = 16 * base::limits::kKiB;
+
+// Takes the first kDeltaBytes off, and no half of a code point.
+std::string_view take_piece(std::string_view& rest) {
+    std::size_t size = std::min(rest.size(), kDeltaBytes);
+    while (size < rest.size() && size > kDeltaBytes - 4 &&
+           (static_cast<unsigned char>(rest[size]) & 0xC0U) == 0x80U) {
+        --size;
+    }
+    const std::string_view piece = rest.substr(0, size);
+    rest.remove_prefix(size);
+    return piece;
+}
+
+}  // namespace
 
 DeltaWriter::DeltaWriter(store::Store& store, LiveRun& run, const base::Log& log)
     : store_(store),
@@ -51,14 +73,16 @@ void DeltaWriter::restart(std::string_view reason) {
 }
 
 void DeltaWriter::gather() {
-    if (!text_.empty() || !reasoning_.empty()) {
+    std::string_view text = text_;
+    std::string_view reasoning = reasoning_;
+    while (!text.empty() || !reasoning.empty()) {
         // A piece may end inside a code point: clean it only here, where it becomes JSON.
-        ready_.push_back(events::message_delta(
-            run_.record, message_id_, base::to_utf8(text_).text, base::to_utf8(reasoning_).text
-        ));
-        text_.clear();
-        reasoning_.clear();
+        const std::string words = base::to_utf8(take_piece(text)).text;
+        const std::string thoughts = base::to_utf8(take_piece(reasoning)).text;
+        ready_.push_back(events::message_delta(run_.record, message_id_, words, thoughts));
     }
+    text_.clear();
+    reasoning_.clear();
     flush_at_ = base::Deadline::never();
 }
 

