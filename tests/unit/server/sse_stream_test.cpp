@@ -155,6 +155,7 @@ TEST_F(SseStreamTest, K119AStoreThatCantBeReadEndsTheStreamWithOneError) {
     ASSERT_EQ(last.size(), 1U);
     EXPECT_EQ(last[0].event, "error");
     EXPECT_NE(last[0].data.find("db_error"), std::string::npos);
+    EXPECT_EQ(client.read_chunk(), "");
     EXPECT_TRUE(client.at_end());
 }
 
