@@ -7,6 +7,7 @@
 #include "runtime/agents/slug.hpp"
 #include "runtime/runs/interrupts.hpp"
 #include "runtime/runs/lineage.hpp"
+#include "runtime/runs/run_view.hpp"
 #include "server/dto_requests.hpp"
 #include "server/json_body.hpp"
 
@@ -130,6 +131,17 @@ json::object usage_to_json(const store::TokenUsage& usage) {
         {"total_tokens", usage.input + usage.output},
         {"complete", usage.complete}
     };
+}
+
+// With what its sub-agents used beside.
+json::object usage_to_json(
+    const store::TokenUsage& own, const std::optional<store::TokenUsage>& children
+) {
+    json::object out = usage_to_json(own);
+    if (children) {
+        out["subagents"] = usage_to_json(*children);
+    }
+    return out;
 }
 
 json::value text_or_null(std::string_view text) {
@@ -263,7 +275,7 @@ json::object run_to_json(const store::ReadTxn& txn, const store::RunRecord& run)
         {"output_message_id", message_id(txn, run.output_message)},
         {"input_payload",
          {{"model_spec", run.model_spec}, {"tool_approval_mode", run.approval_mode}}},
-        {"token_usage", usage_to_json(run.usage)},
+        {"token_usage", usage_to_json(run.usage, runs::usage_of_children(txn, run))},
         {"error_type", text_or_null(run.error_type)},
         {"error_message", text_or_null(run.error_message)},
         {"steps", run.steps},
@@ -290,7 +302,7 @@ json::object outcome_to_json(const runs::RunOutcome& outcome) {
         {"request_id", run.request_id},
         {"final_message_id", text_or_null(outcome.final_message_id)},
         {"langfuse_trace_id", nullptr},
-        {"token_usage", usage_to_json(run.usage)}
+        {"token_usage", usage_to_json(run.usage, outcome.children_usage)}
     };
     if (!run.error_type.empty() || run.status == store::RunStatus::failed) {
         out["error"] = {

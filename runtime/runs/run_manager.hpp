@@ -76,8 +76,9 @@ struct NewThread {
 // What outsiders may read of a run's end (contract 1.4 /result).
 struct RunOutcome {
     store::RunRecord run;
-    std::string output;            // text of the bound assistant message
-    std::string final_message_id;  // empty unless completed
+    std::string output;                               // text of the bound assistant message
+    std::string final_message_id;                     // empty unless completed
+    std::optional<store::TokenUsage> children_usage;  // absent without sub-agents
 };
 
 class RunManager {

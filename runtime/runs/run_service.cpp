@@ -273,6 +273,7 @@ base::Result<RunOutcome> RunService::outcome(const agents::User& user, const std
     outcome.run = std::move(*run);
     parts_.store.read([&](const store::ReadTxn& txn) {
         outcome.output = output_of(txn, outcome.run);
+        outcome.children_usage = usage_of_children(txn, outcome.run);
         if (outcome.run.status == store::RunStatus::completed) {
             const auto message = txn.message(outcome.run.output_message);
             outcome.final_message_id = message ? message->id : std::string();

@@ -1,6 +1,7 @@
 #include "runtime/runs/run_view.hpp"
 
 #include "base/text.hpp"
+#include "runtime/runs/lineage.hpp"
 
 #include <algorithm>
 
@@ -26,6 +27,25 @@ std::string output_of(const store::ReadTxn& txn, const store::RunRecord& run) {
     }
     const auto message = txn.message(run.output_message);
     return message && message->run == run.no ? message->content : std::string();
+}
+
+std::optional<store::TokenUsage> usage_of_children(
+    const store::ReadTxn& txn, const store::RunRecord& run
+) {
+    std::optional<store::TokenUsage> sum;
+    for (const store::RunRecord& member : lineage_of(txn, run.no)) {
+        for (const store::RunNo no : txn.children_of(member.no)) {
+            const store::RunRecord child = txn.run(no).value();
+            if (child.type != store::RunType::subagent) {
+                continue;
+            }
+            sum = sum.value_or(store::TokenUsage{});
+            sum->input += child.usage.input;
+            sum->output += child.usage.output;
+            sum->complete = sum->complete && child.usage.complete;
+        }
+    }
+    return sum;
 }
 
 json::object result_of(const store::ReadTxn& txn, const store::RunRecord& run) {

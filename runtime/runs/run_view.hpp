@@ -6,12 +6,19 @@
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 
+#include <optional>
 #include <string>
 
 namespace ars::runs {
 
 // The text of the bound assistant message; empty unless the run completed.
 [[nodiscard]] std::string output_of(const store::ReadTxn& txn, const store::RunRecord& run);
+
+// What the sub-agents of the run's lineage used, also those that failed or were cancelled. Absent
+// when it has none.
+[[nodiscard]] std::optional<store::TokenUsage> usage_of_children(
+    const store::ReadTxn& txn, const store::RunRecord& run
+);
 
 // {status, output, run_id, thread_id, token_usage, error?}: `result` of subagent_status and _await.
 [[nodiscard]] boost::json::object result_of(const store::ReadTxn& txn, const store::RunRecord& run);

@@ -112,6 +112,9 @@ json::object state_entry(const ToolContext& context, const json::object& answer,
     }
     if (const json::value* result = answer.if_contains("result")) {
         entry["completed_at"] = base::iso8601(base::now_ms());
+        if (const json::value* usage = result->as_object().if_contains("token_usage")) {
+            entry["token_usage"] = *usage;
+        }
         if (const json::value* error = result->as_object().if_contains("error")) {
             entry["error"] = error->at("message");
         }
@@ -231,7 +234,10 @@ base::Task<base::Result<ToolResult>> task(
     }
     ToolResult result = json_result(context, *answer, false);
     result.text = task_text(*answer);
-    result.is_error = text_of(*answer, "status") == "failed";
+    // A child that ends without a word has not done what it was asked.
+    const json::object& end = answer->at("result").as_object();
+    result.is_error = text_of(*answer, "status") == "failed" ||
+                      (text_of(*answer, "status") == "completed" && text_of(end, "output").empty());
     json::object& entry = result.state["subagent_runs"].as_array().front().as_object();
     entry["id"] = context.call_id;
     entry["subagent_name"] = text_of(*started, "subagent_name");
