@@ -103,8 +103,8 @@ TEST(Demo, JsonGivesTheEventsOfAllRunsAsLines) {
         runs.insert(text(event, "run_id"));
         ends += event.at("event") == "end" ? 1 : 0;
     }
-    EXPECT_EQ(runs.size(), 4U);
-    EXPECT_EQ(ends, 4);
+    EXPECT_EQ(runs.size(), 5U);
+    EXPECT_EQ(ends, 5);
 }
 
 TEST(S8Demo, KilledInTheMiddleItIsTakenOverAndEndsRight) {
