@@ -73,9 +73,9 @@ class ScopeTable final : public Sandbox, public std::enable_shared_from_this<Sco
     asio::steady_timer sweep_timer_;
     bool sweeping_ = false;
     bool closed_ = false;
-    // Rises across restarts too, so that what belonged to an old scope is never taken for a new
-    // one's: also when a supervisor restarts the server within the same second.
-    std::uint64_t generation_ = static_cast<std::uint64_t>(base::now_ms()) << 20U;
+    // Of the newest scope: the wall clock in ms when it was made, and 20 bits that keep it rising,
+    // also across restarts, so that what belonged to an old scope is never taken for a new one's.
+    std::uint64_t generation_ = 0;
 };
 
 base::Task<base::Result<std::shared_ptr<LiveScope>>> ScopeTable::make(
@@ -98,9 +98,11 @@ base::Task<base::Result<std::shared_ptr<LiveScope>>> ScopeTable::make(
         log_.error("scope_setup_failed", {{"message", launched.error().message}});
         co_return std::unexpected(launched.error());
     }
+    const auto now = static_cast<std::uint64_t>(base::now_ms()) << 20U;
+    generation_ = std::max(generation_ + 1, now);
     base::Fd proxy_listener = std::move(launched->proxy_listener);
     auto scope = std::make_shared<LiveScope>(
-        executor_, io_, counters_, log_, std::move(*launched), ++generation_
+        executor_, io_, counters_, log_, std::move(*launched), generation_
     );
     scope->listen();
     if (proxy_listener) {

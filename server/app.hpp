@@ -69,7 +69,8 @@ class App {
     void start_webhooks();
     void start_retention();
 
-    // Ends runs and scopes; what is left on disk is what SIGKILL would leave.
+    // Cuts what runs are at and ends their scopes; what is left on disk is what SIGKILL would
+    // leave.
     base::Task<void> shutdown();
 
   private:

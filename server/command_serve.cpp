@@ -15,6 +15,7 @@
 
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 
 namespace ars::server {
 
@@ -22,8 +23,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// What is not done after this is cut: with the tools' own kill limits the exit stays under ten
-// seconds.
+// For answers under way, when the tools' time is over: with the default of that time and the kill
+// limits the exit stays under ten seconds.
 constexpr auto kStopGrace = 3s;
 
 int fail_start(const base::Error& error) {
@@ -77,13 +78,15 @@ struct Serving {
     int exit_code = 0;
 };
 
-// No new connections and no new model calls from here on; streams and tools end.
+// No new runs and no new model calls from here on, while tools end and requests are answered; then
+// no connections.
 base::Task<void> stop(Serving* serving, int exit_code) {
     if (serving->stopping) {
         co_return;
     }
     serving->stopping = true;
     serving->exit_code = exit_code;
+    co_await serving->app.runs().drain(serving->app.config().config.runs.stop_grace);
     serving->listener.stop(kStopGrace);
     co_await serving->app.shutdown();
     serving->is_shut_down = true;
@@ -143,11 +146,21 @@ base::Task<void> serve_until_stopped(Serving* serving) {
     serving->app.io().stop();
 }
 
+void rethrow(std::exception_ptr error) {
+    if (error) {
+        std::rethrow_exception(error);
+    }
+}
+
+// Who asks twice doesn't want to wait: nothing on disk needs it, and scopes end with the server.
 base::Task<void> stop_on_signal(Serving* serving) {
     base::asio::signal_set signals(serving->app.io(), SIGTERM, SIGINT);
     co_await signals.async_wait(base::asio::use_awaitable);
     serving->app.log().info("stopping");
-    co_await stop(serving, 0);
+    base::asio::co_spawn(serving->app.io(), stop(serving, 0), rethrow);
+    const int second = co_await signals.async_wait(base::asio::use_awaitable);
+    serving->app.log().warning("stopped_at_once");
+    std::_Exit(128 + second);
 }
 
 }  // namespace
@@ -224,11 +237,7 @@ int command_serve(const ServeOptions& options) {
     );
     Serving serving(app, api, **listener);
     for (auto part : {&begin, &serve_until_stopped, &stop_on_signal}) {
-        base::asio::co_spawn(app.io(), part(&serving), [](std::exception_ptr error) {
-            if (error) {
-                std::rethrow_exception(error);
-            }
-        });
+        base::asio::co_spawn(app.io(), part(&serving), rethrow);
     }
     app.io().run();
     app.log().info("stopped");

@@ -85,6 +85,8 @@ struct RunsConfig {
     std::uint32_t max_steps = base::limits::kMaxSteps;
     std::chrono::milliseconds timeout = base::limits::kRunTimeLimit;
     std::chrono::milliseconds event_retention = base::limits::kEventRetention;
+    // Of tools at work when the server is told to stop, so that the next boot knows what they did.
+    std::chrono::milliseconds stop_grace = std::chrono::seconds(5);
 };
 struct StoreConfig {
     std::uint64_t max_size = base::limits::kStoreMaxSize;

@@ -292,6 +292,13 @@ const Fields<RunsConfig>& runs_fields() {
                 {.min = kSecond,
                  .max = 3650 * kDay,
                  .doc = "How long the events of a run are kept when it is over."}
+            )
+            .duration(
+                "stop_grace",
+                &RunsConfig::stop_grace,
+                {.min = 0,
+                 .max = 3600 * kSecond,
+                 .doc = "How long a stopping server lets tools at work go on."}
             );
     return fields;
 }

@@ -40,7 +40,7 @@ base::Result<std::string> scope_path(std::string_view path) {
     const std::string home = std::string(fsmount::kHome) + "/";
     if ((*bytes + "/").starts_with(home)) {
         return std::unexpected(fsmount::outside_directory(
-            fsmount::quote_path(*bytes), "\"/\" is the thread's directory here"
+            fsmount::quote_path(*bytes), "\"/\" is the top directory here"
         ));
     }
     std::string out;
@@ -88,8 +88,10 @@ boost::json::object entry_to_json(
     };
     if (info.kind == fsmount::FileKind::file) {
         out["artifact_url"] =
-            "/api/viewer/filesystem/download?thread_id=" + percent_encode(thread_id) +
-            "&path=" + percent_encode("/" + scope_path);
+            (thread_id.empty()
+                 ? "/api/workspace/download?"
+                 : "/api/viewer/filesystem/download?thread_id=" + percent_encode(thread_id) + "&") +
+            ("path=" + percent_encode("/" + scope_path));
     }
     return out;
 }

@@ -23,7 +23,7 @@ namespace ars::server {
 [[nodiscard]] HttpResponse file_error_response(const base::Error& error);
 
 // {path, name, is_dir, kind, size, modified_at, artifact_url}; `scope_path` without slash before
-// it.
+// it, `thread_id` empty for a file of the whole workspace.
 [[nodiscard]] boost::json::object entry_to_json(
     const std::string& thread_id, const std::string& scope_path, const fsmount::FileInfo& info
 );

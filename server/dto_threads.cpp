@@ -3,6 +3,7 @@
 #include "base/fields.hpp"
 #include "runtime/agents/slug.hpp"
 #include "runtime/runs/interrupts.hpp"
+#include "runtime/runs/thread_state.hpp"
 #include "server/dto_runs.hpp"
 #include "server/json_body.hpp"
 
@@ -10,6 +11,7 @@
 #include <boost/json/serialize.hpp>
 
 #include <algorithm>
+#include <deque>
 #include <map>
 
 namespace ars::server {
@@ -48,15 +50,25 @@ const base::Fields<ThreadBody>& thread_body_fields() {
     return fields;
 }
 
-const char* thread_status(const store::ReadTxn& txn, const store::ThreadRecord& thread) {
-    const auto latest = txn.latest_run_of_thread(thread.no);
-    const auto run = latest ? txn.run(*latest) : std::nullopt;
-    if (!run) {
-        return "done";
-    }
-    const bool at_rest =
-        store::is_terminal(run->status) || run->status == store::RunStatus::interrupted;
-    return at_rest ? "ready" : "loading";
+struct ChangeBody {
+    std::optional<std::string> title;
+    std::optional<bool> is_pinned;
+    std::optional<agents::ApprovalMode> tool_approval_mode;
+};
+
+const base::Fields<ChangeBody>& change_body_fields() {
+    static const auto fields =
+        base::Fields<ChangeBody>{}
+            .text("title", &ChangeBody::title, {.max = kTitleBytes})
+            .boolean("is_pinned", &ChangeBody::is_pinned, {.doc = "Listed before the others."})
+            .choice(
+                "tool_approval_mode",
+                &ChangeBody::tool_approval_mode,
+                {{"default", agents::ApprovalMode::ask},
+                 {"always_trust", agents::ApprovalMode::always_trust}},
+                {.doc = "Of the thread's next runs, over the agent's and the appliance's."}
+            );
+    return fields;
 }
 
 // Stored text that should be JSON: the value, or the text itself where a model wrote something
@@ -65,6 +77,14 @@ json::value parsed_or_text(const std::string& text) {
     json::error_code ec;
     json::value value = json::parse(text, ec);
     return ec ? json::value(text) : value;
+}
+
+// What happens in a thread is written to its runs.
+std::int64_t updated_ms(const store::ReadTxn& txn, const store::ThreadRecord& thread) {
+    const auto latest = txn.latest_run_of_thread(thread.no);
+    const auto run = latest ? txn.run(*latest) : std::nullopt;
+    return run ? std::max({thread.updated_ms, run->created_ms, run->finished_ms})
+               : thread.updated_ms;
 }
 
 json::value parent_id(const store::ReadTxn& txn, const store::ThreadRecord& thread) {
@@ -141,6 +161,19 @@ std::expected<runs::NewThread, HttpResponse> read_new_thread(const HttpRequest& 
     return out;
 }
 
+std::expected<runs::ChangeThread, HttpResponse> read_thread_change(const HttpRequest& request) {
+    auto body = read_body(request, change_body_fields());
+    if (!body) {
+        return std::unexpected(std::move(body.error()));
+    }
+    runs::ChangeThread out;
+    out.user = request.user;
+    out.title = std::move(body->title);
+    out.is_pinned = body->is_pinned;
+    out.approval_mode = body->tool_approval_mode;
+    return out;
+}
+
 json::object thread_to_json(const store::ReadTxn& txn, const store::ThreadRecord& thread) {
     json::value project;
     if (thread.workdir_path.starts_with(kProjects)) {
@@ -151,71 +184,91 @@ json::object thread_to_json(const store::ReadTxn& txn, const store::ThreadRecord
         {"uid", thread.uid},
         {"agent_id", thread.agent_slug},
         {"title", thread.title},
-        {"is_pinned", false},
+        {"is_pinned", thread.is_pinned},
+        {"tool_approval_mode",
+         thread.approval_mode.empty() ? json::value() : json::value(thread.approval_mode)},
         {"project_id", std::move(project)},
         {"workdir_path", thread.workdir_path},
         {"parent_thread_id", parent_id(txn, thread)},
         {"status", store::to_string(thread.status)},
         {"created_at", time_to_json(thread.created_ms)},
-        {"updated_at", time_to_json(thread.updated_ms)},
+        {"updated_at", time_to_json(updated_ms(txn, thread))},
         {"metadata",
          thread.metadata.empty() ? json::value(json::object()) : parsed_or_text(thread.metadata)},
-        {"thread_status", thread_status(txn, thread)}
+        {"thread_status", runs::thread_status(txn, thread)}
     };
 }
 
-json::array history_to_json(
+HistoryPage history_page(
     const store::ReadTxn& txn,
     const store::ThreadRecord& thread,
     std::size_t limit,
+    store::Seq before,
     const store::CheckpointRecord* at
 ) {
-    std::vector<store::MessageRecord> messages = txn.messages(thread.no);
+    constexpr std::size_t kRead = 256;
     if (at != nullptr) {
-        std::erase_if(messages, [at](const store::MessageRecord& message) {
-            return !store::belongs_to(message, *at);
-        });
+        before = at->message_head + 1;
     }
-    // A queued message is stored before the answer to the one ahead of it, and is shown after that
-    // answer.
-    std::ranges::sort(messages, {}, [](const store::MessageRecord& message) {
-        return std::pair(message.run, message.seq);
-    });
-    Results results;
+    // From the newest back: the results of a call come before it.
+    std::deque<store::MessageRecord> read;
     std::vector<const store::MessageRecord*> shown;
-    for (const store::MessageRecord& message : messages) {
-        if (message.role == store::Role::tool) {
-            results.emplace(message.tool_call_id, &message);
-        } else {
-            shown.push_back(&message);
+    Results results;
+    for (bool more = true; more && shown.size() <= limit;) {
+        std::vector<store::MessageRecord> page = txn.messages_back(thread.no, before, kRead);
+        more = page.size() == kRead;
+        for (store::MessageRecord& message : page) {
+            before = message.seq;
+            if (at != nullptr && !store::belongs_to(message, *at)) {
+                continue;
+            }
+            const store::MessageRecord& kept = read.emplace_back(std::move(message));
+            if (kept.role == store::Role::tool) {
+                results.emplace(kept.tool_call_id, &kept);
+            } else {
+                shown.push_back(&kept);
+            }
         }
     }
+    HistoryPage out;
     if (shown.size() > limit) {
-        shown.erase(shown.begin(), shown.end() - static_cast<std::ptrdiff_t>(limit));
+        shown.resize(limit);
+        out.next = shown.empty() ? 0 : shown.back()->seq;
     }
-    json::array out;
     std::optional<store::RunRecord> run;
-    for (const store::MessageRecord* message : shown) {
-        if (!run || run->no != message->run) {
-            run = txn.run(message->run);
+    for (auto it = shown.rbegin(); it != shown.rend(); ++it) {
+        if (!run || run->no != (*it)->run) {
+            run = txn.run((*it)->run);
         }
-        out.push_back(message_to_json(*message, run ? &*run : nullptr, results));
+        out.messages.push_back(message_to_json(**it, run ? &*run : nullptr, results));
     }
     return out;
 }
 
-json::object state_to_json(const store::ReadTxn& txn, const store::ThreadRecord& thread) {
-    const auto checkpoint = txn.latest_checkpoint(thread.no);
-    const bool stored = checkpoint && !checkpoint->state.empty();
+json::object state_to_json(
+    const store::ReadTxn& txn, const store::ThreadRecord& thread, std::size_t messages
+) {
     const auto latest = txn.latest_run_of_thread(thread.no);
     const auto run = latest ? txn.run(*latest) : std::nullopt;
-    return {
+    json::object out{
         {"thread_id", thread.id},
         {"parent_thread_id", parent_id(txn, thread)},
-        {"thread_status", thread_status(txn, thread)},
-        {"agent_state", stored ? parsed_or_text(checkpoint->state) : json::value(json::object())},
+        {"thread_status", runs::thread_status(txn, thread)},
+        {"agent_state", runs::thread_state(txn, thread)},
         {"interrupts", run ? runs::interrupts_to_json(txn, *run) : json::array()},
     };
+    if (thread.parent != 0) {
+        out["subagent_thread"] = json::object{
+            {"parent_thread_id", parent_id(txn, thread)},
+            {"child_thread_id", thread.id},
+            {"subagent_slug", thread.agent_slug}
+        };
+        out["subagent_run"] = run ? json::value(run_to_json(txn, *run)) : json::value();
+    }
+    if (messages > 0) {
+        out["messages"] = history_page(txn, thread, messages).messages;
+    }
+    return out;
 }
 
 }  // namespace ars::server

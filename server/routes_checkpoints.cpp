@@ -60,7 +60,7 @@ HttpResponse get_checkpoint(Api& api, const HttpRequest& request) {
             return checkpoint_missing(request.params[1]);
         }
         boost::json::object out = checkpoint_to_json(txn, *checkpoint);
-        out["history"] = history_to_json(txn, *thread, kHistoryLimit, &*checkpoint);
+        out["history"] = history_page(txn, *thread, kHistoryLimit, 0, &*checkpoint).messages;
         return json_response(std::move(out));
     });
 }

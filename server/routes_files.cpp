@@ -1,6 +1,7 @@
-// /api/viewer/filesystem: files of a thread's directory. An orchestrator hands in inputs and
-// fetches results, also while a run works on them: there is no lock and no copy, a reader meets old
-// or new content. "/" is the thread's directory; nothing outside it can be named or reached.
+// /api/viewer/filesystem: files of a thread's directory; /api/workspace: all files of a user. An
+// orchestrator hands in inputs and fetches results, also while a run works on them: there is no
+// lock and no copy, a reader meets old or new content. "/" is the thread's directory, or the
+// workspace; nothing outside it can be named or reached.
 #include "base/fields.hpp"
 #include "fsmount/layout.hpp"
 #include "server/api.hpp"
@@ -22,15 +23,24 @@ using fsmount::Workspace;
 
 constexpr std::uint64_t kFormOverhead = 1 * base::limits::kMiB;  // fields, names, boundaries
 
-// Where a thread's files are. Copied to the threads that do the work.
+constexpr std::string_view kOfThread = "/api/viewer/filesystem";
+constexpr std::string_view kOfUser = "/api/workspace";
+
+bool is_of_user(const HttpRequest& request) { return request.path().starts_with(kOfUser); }
+
+// Where a thread's, or all of a user's, files are. Copied to the threads that do the work.
 struct FileScope {
-    std::string thread_id;
+    std::string thread_id;  // empty: the whole workspace
     std::string workdir;
     std::shared_ptr<Workspace> workspace;
     Paths paths;
 
     [[nodiscard]] std::string guest(const std::string& path) const {
         return fsmount::guest_workdir(workdir) + "/" + path;
+    }
+    // The first file of a thread makes its directory; the workspace is there.
+    [[nodiscard]] Result<void> make_top() const {
+        return workdir.empty() ? Result<void>() : workspace->make_workdir(workdir);
     }
 };
 
@@ -53,6 +63,14 @@ std::expected<std::shared_ptr<Workspace>, HttpResponse> workspace_of(
 std::expected<FileScope, HttpResponse> scope_of(
     const Api& api, const HttpRequest& request, const std::string& thread_id
 ) {
+    if (is_of_user(request)) {
+        auto workspace = workspace_of(api, request);
+        if (!workspace) {
+            return std::unexpected(std::move(workspace.error()));
+        }
+        Paths paths = Paths::within(*workspace, "");
+        return FileScope{"", "", std::move(*workspace), std::move(paths)};
+    }
     if (thread_id.empty()) {
         return std::unexpected(faults_response({{"/thread_id", "is missing", ""}}));
     }
@@ -235,7 +253,7 @@ struct DirectoryBody {
 const base::Fields<DirectoryBody>& directory_fields() {
     static const auto fields =
         base::Fields<DirectoryBody>{}
-            .text("thread_id", &DirectoryBody::thread_id, {.required = true})
+            .text("thread_id", &DirectoryBody::thread_id, {.doc = "Of the thread's directory."})
             .text("parent_path", &DirectoryBody::parent_path, {.required = true, .min = 1})
             .text("name", &DirectoryBody::name, {.required = true, .min = 1});
     return fields;
@@ -260,7 +278,7 @@ base::Task<HttpResponse> make_directory(Api& api, const HttpRequest& request) {
     }
     const Target target{std::move(*scope), *parent + (parent->empty() ? "" : "/") + *name};
     const auto work = [target]() -> Result<FileInfo> {
-        if (auto made = target.scope.workspace->make_workdir(target.scope.workdir); !made) {
+        if (auto made = target.scope.make_top(); !made) {
             return std::unexpected(made.error());
         }
         if (auto made = target.scope.paths.make_directory(target.guest()); !made) {
@@ -275,7 +293,7 @@ base::Task<HttpResponse> make_directory(Api& api, const HttpRequest& request) {
 // All files of the form get their names, or none.
 Result<std::vector<FileInfo>> publish(const Target& parent, std::vector<UploadedFile>& files) {
     if (parent.path.empty()) {
-        if (auto made = parent.scope.workspace->make_workdir(parent.scope.workdir); !made) {
+        if (auto made = parent.scope.make_top(); !made) {
             return std::unexpected(made.error());
         }
     }
@@ -360,14 +378,16 @@ base::Task<HttpResponse> upload(Api& api, const HttpRequest& request) {
 }  // namespace
 
 void add_file_routes(Router& router) {
-    const std::string at = "/api/viewer/filesystem";
-    router.add(Method::get, at + "/tree", list_tree);
-    router.add(Method::get, at + "/file", get_file);
-    router.add(Method::get, at + "/download", get_file);
-    router.add(Method::put, at + "/file", BodyHandler{put_file, kUploadBytes});
-    router.add(Method::del, at + "/file", delete_file);
-    router.add(Method::post, at + "/directory", make_directory);
-    router.add(Method::post, at + "/upload", BodyHandler{upload, kUploadBytes + kFormOverhead});
+    for (const std::string_view place : {kOfThread, kOfUser}) {
+        const std::string at(place);
+        router.add(Method::get, at + "/tree", list_tree);
+        router.add(Method::get, at + "/file", get_file);
+        router.add(Method::get, at + "/download", get_file);
+        router.add(Method::put, at + "/file", BodyHandler{put_file, kUploadBytes});
+        router.add(Method::del, at + "/file", delete_file);
+        router.add(Method::post, at + "/directory", make_directory);
+        router.add(Method::post, at + "/upload", BodyHandler{upload, kUploadBytes + kFormOverhead});
+    }
 }
 
 }  // namespace ars::server

@@ -4,6 +4,7 @@
 #include "base/digest.hpp"
 #include "base/text.hpp"
 #include "fsmount/layout.hpp"
+#include "runtime/runs/prompt.hpp"
 
 #include <boost/json/serialize.hpp>
 #include <fmt/format.h>
@@ -110,6 +111,7 @@ base::Result<Intake> check_submission(const RunParts& parts, const SubmitRun& re
     if (request.thread_id.empty() || request.makes_thread) {
         intake.thread = fresh_thread(request.user, agent.slug);
         intake.thread.id = request.thread_id;
+        intake.thread.is_hidden = request.makes_thread;
         intake.thread.title = base::utf8_head(base::trim(request.query), kTitleBytes);
     } else {
         const auto thread = parts.store.read([&](const store::ReadTxn& txn) {
@@ -138,10 +140,12 @@ base::Result<Intake> check_submission(const RunParts& parts, const SubmitRun& re
     if (auto model = parts.models.resolve(run.model_spec); !model) {
         return std::unexpected(model.error());
     }
-    const agents::ApprovalMode mode = request.approval_mode.value_or(
-        agent.context.tool_approval_mode.value_or(parts.settings.approval_mode)
-    );
-    run.approval_mode = mode == agents::ApprovalMode::always_trust ? "always_trust" : "default";
+    run.approval_mode = intake.thread.approval_mode;
+    if (request.approval_mode || run.approval_mode.empty()) {
+        run.approval_mode = name_of(request.approval_mode.value_or(
+            agent.context.tool_approval_mode.value_or(parts.settings.approval_mode)
+        ));
+    }
     run.agent_config = boost::json::serialize(agents::context_to_json(agent.context));
     const std::uint32_t most =
         std::min(agent.context.max_execution_steps, parts.settings.max_steps);

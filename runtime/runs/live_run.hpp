@@ -39,7 +39,7 @@ struct LiveRun {
         subagents;  // those its tools may start, with their descriptions
 
     bool taken_over = false;            // an earlier process began it
-    bool scope_was_lost = false;        // and no command told the model so far
+    std::uint32_t busy_calls = 0;       // tools at work that a stop gives time to end
     std::uint32_t malformed_turns = 0;  // in a row, with only unreadable calls
     base::Deadline deadline = base::Deadline::never();
     std::chrono::steady_clock::time_point serving_since = std::chrono::steady_clock::now();

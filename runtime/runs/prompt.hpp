@@ -14,6 +14,10 @@ namespace ars::runs {
 
 // RunRecord::approval_mode in which nobody is asked.
 inline constexpr std::string_view kAlwaysTrust = "always_trust";
+inline constexpr std::string_view kAskFirst = "default";
+[[nodiscard]] constexpr std::string_view name_of(agents::ApprovalMode mode) {
+    return mode == agents::ApprovalMode::always_trust ? kAlwaysTrust : kAskFirst;
+}
 // Tools that change things: in any other mode a person decides about each of their calls.
 [[nodiscard]] bool needs_approval(std::string_view tool);
 

@@ -9,6 +9,7 @@
 #include "runtime/runs/lineage.hpp"
 #include "runtime/runs/loop_guard.hpp"
 #include "runtime/runs/prompt.hpp"
+#include "runtime/runs/thread_state.hpp"
 #include "runtime/runs/tool_round.hpp"
 
 #include <boost/json/serialize.hpp>
@@ -103,6 +104,9 @@ base::Result<bool> write_step(store::WriteTxn& txn, StepCommit& step) {
 base::Task<std::optional<RunEnd>> RunLoop::serve() {
     offered_ = offered_tools(*run_, tools_);
     for (;;) {
+        if (run_->stop == StopReason::shutdown) {
+            co_return std::nullopt;  // the next boot goes on from here
+        }
         const OpenCalls open = open_calls(run_->history);
         if (!open.indexes.empty()) {
             const std::optional<RunEnd> end = co_await tool_step(*open.message, open);
@@ -334,6 +338,7 @@ base::Task<std::optional<RunEnd>> RunLoop::commit_reply(
     step.message = assistant_message(reply, std::move(message_id));
     step.intents = intents(step.message);
     step.deltas = std::move(rest);
+    count_usage(run_->state, run_->record, reply.usage, reply.usage_known);
     step.state = boost::json::serialize(run_->state);
     step.run = run_->record;
     step.run.steps += 1;

@@ -10,6 +10,7 @@
 #include "runtime/agents/agent_table.hpp"
 #include "runtime/models/model_registry.hpp"
 #include "runtime/runs/request_service.hpp"
+#include "runtime/runs/thread_changes.hpp"
 #include "runtime/runs/thread_fork.hpp"
 #include "runtime/store/store.hpp"
 #include "runtime/tools/child_runs.hpp"
@@ -32,7 +33,8 @@ struct SubmitRun {
     std::string agent_slug;
     std::string query;
     std::string thread_id;      // empty = a new thread
-    bool makes_thread = false;  // the thread of this id is made in the same commit, if it is new
+    bool makes_thread = false;  // the thread of this id is made in the same commit, if it is new;
+                                // it is in no list
     std::string request_id;     // empty = one is made
     std::string body_digest;    // sha256 of the canonical request
     std::string model_spec;     // empty = agent's, else the appliance's default
@@ -100,6 +102,10 @@ class RunManager {
     ) = 0;
     virtual base::Task<base::Result<store::ThreadRecord>> create_thread(NewThread request) = 0;
     virtual base::Task<base::Result<store::ThreadRecord>> fork_thread(ForkThread request) = 0;
+    virtual base::Task<base::Result<store::ThreadRecord>> change_thread(ChangeThread change) = 0;
+    virtual base::Task<base::Result<store::ThreadRecord>> mark_viewed(
+        const agents::User& user, std::string thread_id
+    ) = 0;
     // Hides it for good: takes back what is queued, cancels its runs and releases its scopes. Its
     // records and files stay. Error conflict "thread_is_subagent" for a sub-agent's.
     virtual base::Task<base::Result<void>> delete_thread(

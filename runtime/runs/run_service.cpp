@@ -73,11 +73,20 @@ base::Task<base::Result<void>> RunService::recover() {
     co_return base::Result<void>();
 }
 
-base::Task<void> RunService::shutdown() {
+void RunService::refuse_more() {
     accepting_ = false;
     stopping_ = true;
     requests_.close();
     begun_.notify_all();
+}
+
+base::Task<void> RunService::drain(base::milliseconds grace) {
+    refuse_more();
+    co_await supervisor_.drain(grace);
+}
+
+base::Task<void> RunService::shutdown() {
+    refuse_more();
     co_await supervisor_.shutdown();
 }
 
@@ -196,6 +205,30 @@ base::Task<base::Result<store::ThreadRecord>> RunService::fork_thread(ForkThread
             return write_fork(txn, origin, request);
         };
     co_return co_await parts_.store.write<store::ThreadRecord>(std::move(change));
+}
+
+base::Task<base::Result<store::ThreadRecord>> RunService::change_thread(ChangeThread change) {
+    const auto thread = find_thread(change.user, change.thread_id);
+    if (!thread) {
+        co_return std::unexpected(thread.error());
+    }
+    std::function<base::Result<store::ThreadRecord>(store::WriteTxn&)> write =
+        [no = thread->no, change = std::move(change)](store::WriteTxn& txn) {
+            return write_thread_change(txn, no, change);
+        };
+    co_return co_await parts_.store.write<store::ThreadRecord>(std::move(write));
+}
+
+base::Task<base::Result<store::ThreadRecord>> RunService::mark_viewed(
+    const agents::User& user, std::string thread_id
+) {
+    const auto thread = find_thread(user, thread_id);
+    if (!thread) {
+        co_return std::unexpected(thread.error());
+    }
+    std::function<base::Result<store::ThreadRecord>(store::WriteTxn&)> write =
+        [no = thread->no](store::WriteTxn& txn) { return write_thread_viewed(txn, no); };
+    co_return co_await parts_.store.write<store::ThreadRecord>(std::move(write));
 }
 
 base::Task<base::Result<void>> RunService::delete_thread(

@@ -19,6 +19,8 @@ class RunService final : public RunManager {
     // Takes over what an earlier process left (ARCHITECTURE.md, "Recovery"); submissions are
     // accepted after it.
     base::Task<base::Result<void>> recover();
+    // No run begins or asks its model any more; tools at work have `grace` to end.
+    base::Task<void> drain(base::milliseconds grace);
     base::Task<void> shutdown();
 
     base::Task<base::Result<Submitted>> submit(SubmitRun request) override;
@@ -27,6 +29,10 @@ class RunService final : public RunManager {
         override;
     base::Task<base::Result<store::ThreadRecord>> create_thread(NewThread request) override;
     base::Task<base::Result<store::ThreadRecord>> fork_thread(ForkThread request) override;
+    base::Task<base::Result<store::ThreadRecord>> change_thread(ChangeThread change) override;
+    base::Task<base::Result<store::ThreadRecord>> mark_viewed(
+        const agents::User& user, std::string thread_id
+    ) override;
     base::Task<base::Result<void>> delete_thread(const agents::User& user, std::string thread_id)
         override;
     [[nodiscard]] base::Result<store::RunRecord> find_run(
@@ -48,6 +54,7 @@ class RunService final : public RunManager {
   private:
     // Boot takes milliseconds: who comes during it waits instead of being refused.
     base::Task<bool> wait_until_accepting();
+    void refuse_more();
 
     RunParts parts_;
     ToolSet tools_;

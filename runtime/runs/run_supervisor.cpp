@@ -40,7 +40,6 @@ void RunSupervisor::launch(store::RunRecord record, Slots::Place place, bool tak
     auto run = std::make_shared<LiveRun>(parts_.executor, std::move(record), std::move(user));
     run->slot = std::move(place);
     run->taken_over = taken_over;
-    run->scope_was_lost = taken_over;
     live_.emplace(no, run);
     launched_.notify_all();
     auto over = [this, run](std::exception_ptr error) {
@@ -300,9 +299,11 @@ base::Task<base::Result<store::RunRecord>> RunSupervisor::request_cancel(store::
         co_return std::unexpected(written.error());
     }
     const LiveRunPtr live = find(written->served.no);
-    if (live && live->stop == StopReason::none) {
+    if (live && live->stop != StopReason::cancel) {
         live->record.status = written->served.status;
-        live->stop = StopReason::cancel;
+        if (live->stop == StopReason::none) {
+            live->stop = StopReason::cancel;
+        }
         live->cancel.emit(base::asio::cancellation_type::terminal);
         live->changed.notify_all();
     }
@@ -349,7 +350,15 @@ base::Task<std::optional<store::RunRecord>> RunSupervisor::wait_end(
     }
 }
 
-base::Task<void> RunSupervisor::shutdown() {
+base::Task<void> RunSupervisor::drain(base::milliseconds grace) {
+    stop_runs(false);
+    const auto deadline = base::Deadline::after(grace);
+    while (!live_.empty() && !deadline.passed()) {
+        co_await emptied_.wait(deadline);
+    }
+}
+
+void RunSupervisor::stop_runs(bool cut) {
     stopping_ = true;
     std::vector<LiveRunPtr> all;
     for (const auto& [no, run] : live_) {
@@ -359,9 +368,15 @@ base::Task<void> RunSupervisor::shutdown() {
         run->process_ends = true;
         if (run->stop == StopReason::none) {
             run->stop = StopReason::shutdown;
+        }
+        if (run->stop == StopReason::shutdown && (cut || run->busy_calls == 0)) {
             run->cancel.emit(base::asio::cancellation_type::terminal);
         }
     }
+}
+
+base::Task<void> RunSupervisor::shutdown() {
+    stop_runs(true);
     while (!live_.empty()) {
         co_await emptied_.wait(base::Deadline::never());  // the tools' kill limits bound it
     }

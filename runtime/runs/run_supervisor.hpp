@@ -51,8 +51,11 @@ class RunSupervisor {
     [[nodiscard]] const Slots& children() const { return children_; }
     [[nodiscard]] std::size_t live_children_of(store::RunNo run) const;
 
-    // Stops serving: what is left on disk is what SIGKILL would leave. Returns when every coroutine
-    // is over.
+    // Stops serving in two parts; what is left on disk is what SIGKILL would leave. First nothing
+    // new begins, no model call and no tool, and tools at work have `grace` to end, so that their
+    // results are kept.
+    base::Task<void> drain(base::milliseconds grace);
+    // Then what is left is cut. Returns when every coroutine is over.
     base::Task<void> shutdown();
 
   private:
@@ -62,6 +65,7 @@ class RunSupervisor {
     base::Result<void> equip(LiveRun& run);
     base::Task<void> commit_end(LiveRunPtr run, RunEnd end);
     base::Task<void> close_children(store::RunNo run);
+    void stop_runs(bool cut);
 
     const RunParts& parts_;
     const ToolSet& tools_;

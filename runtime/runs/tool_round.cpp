@@ -6,13 +6,13 @@
 #include "runtime/runs/run_records.hpp"
 #include "runtime/tools/result_cap.hpp"
 
+#include <boost/asio/post.hpp>
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <charconv>
-#include <utility>
 
 namespace ars::runs {
 
@@ -25,8 +25,42 @@ constexpr std::string_view kMayHaveHappened =
     "full, or not at all. "
     "Look at the files before you do it again.";
 
-constexpr std::string_view kScopeWasLost =
-    "\n[The server was restarted: /tmp and background processes from before are gone.]";
+constexpr std::string_view kExecute = "execute";
+
+// When the last command of the conversation was over; 0 when there was none.
+std::int64_t last_command_ms(const std::vector<store::MessageRecord>& history) {
+    const auto last = std::find_if(history.rbegin(), history.rend(), [](const auto& message) {
+        return message.role == store::Role::tool && message.tool_name == kExecute;
+    });
+    return last == history.rend() ? 0 : last->created_ms;
+}
+
+// A call at work whose result a stop waits for. One that only waits for others can be waited for
+// again by the next boot: when nothing else is at work, a stopping run ends with it.
+class BusyCall {
+  public:
+    BusyCall(const RunParts& parts, LiveRunPtr run, const tools::Tool* tool)
+        : parts_(parts),
+          run_(std::move(run)),
+          counts_(tool != nullptr && tool->spec().effect != tools::Effect::waiting) {
+        run_->busy_calls += counts_ ? 1U : 0U;
+    }
+    BusyCall(const BusyCall&) = delete;
+    BusyCall& operator=(const BusyCall&) = delete;
+    ~BusyCall() {
+        run_->busy_calls -= counts_ ? 1U : 0U;
+        if (run_->stop == StopReason::shutdown && run_->busy_calls == 0) {
+            base::asio::post(parts_.executor, [run = run_] {
+                run->cancel.emit(base::asio::cancellation_type::terminal);
+            });
+        }
+    }
+
+  private:
+    const RunParts& parts_;
+    LiveRunPtr run_;
+    bool counts_;
+};
 
 }  // namespace
 
@@ -104,6 +138,7 @@ store::MessageRecord ToolRound::result_message(
 
 base::Task<void> ToolRound::serve_call(const store::MessageRecord* message, std::size_t index) {
     const store::ToolCall& call = message->tool_calls[index];
+    const BusyCall busy(parts_, run_, find(call.name));
     const auto started = std::chrono::steady_clock::now();
     tools::ToolResult result = co_await perform(call, index);
     store::MessageRecord stored = result_message(call, started);
@@ -153,12 +188,11 @@ base::Task<tools::ToolResult> ToolRound::perform(store::ToolCall call, std::size
     if (rerun_ && tool->spec().effect == tools::Effect::effect) {
         co_return tools::tool_error(std::string(kMayHaveHappened));
     }
-    const tools::ToolContext context = context_for(call, index);
-    tools::ToolResult result = co_await call_tool(tool, &context, std::move(*arguments));
-    if (call.name == "execute" && std::exchange(run_->scope_was_lost, false)) {
-        result.text += kScopeWasLost;
+    if (call.name == kExecute) {
+        run_->environment->remember_command(last_command_ms(run_->history));
     }
-    co_return result;
+    const tools::ToolContext context = context_for(call, index);
+    co_return co_await call_tool(tool, &context, std::move(*arguments));
 }
 
 base::Task<tools::ToolResult> ToolRound::call_tool(

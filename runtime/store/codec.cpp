@@ -13,6 +13,13 @@ constexpr std::size_t kLeastToolCall = 4;
 
 template <class Archive, class Record>
 void thread_fields(Archive& archive, Record& r) {
+    // Before the rest: a record ends with a time (soundness.cpp).
+    if (archive.version() >= 3) {
+        archive(r.is_pinned);
+        archive(r.is_hidden);
+        archive(r.approval_mode);
+        archive(r.viewed);
+    }
     archive(r.id);
     archive(r.uid);
     archive(r.agent_slug);

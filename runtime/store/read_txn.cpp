@@ -34,6 +34,12 @@ CallRecord read_call(std::string_view key, std::string_view value) {
     return call;
 }
 
+bool holds(std::string_view text, std::string_view part) {
+    const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
+    const auto found = std::ranges::search(text, part, {}, lower, lower);
+    return part.empty() || !found.empty();
+}
+
 bool is_kind(std::string_view value, char kind) { return !value.empty() && value.front() == kind; }
 
 }  // namespace
@@ -67,7 +73,11 @@ std::optional<ThreadRecord> ReadTxn::thread_by_request(
 }
 
 std::vector<ThreadRecord> ReadTxn::threads_of(
-    const std::string& uid, const std::string& agent_slug, std::size_t limit, std::size_t offset
+    const std::string& uid,
+    const std::string& agent_slug,
+    std::size_t limit,
+    std::size_t offset,
+    std::string_view title_part
 ) const {
     std::vector<ThreadRecord> out;
     const std::uint64_t hash = uid_hash(uid);
@@ -75,10 +85,11 @@ std::vector<ThreadRecord> ReadTxn::threads_of(
     for (bool more = cursor.before(Key(hash, UINT64_MAX));
          more && out.size() < limit && u64_at(cursor.key(), 0) == hash;
          more = cursor.previous()) {
-        auto record = thread(u64_at(cursor.key(), 8));
+        auto record = thread(u64_at(cursor.key(), 8) & ~kPinnedPlace);
         // Hashes of different users may be equal.
         if (!record || record->uid != uid || record->status == ThreadStatus::deleted ||
-            (!agent_slug.empty() && record->agent_slug != agent_slug)) {
+            (!agent_slug.empty() && record->agent_slug != agent_slug) ||
+            !holds(record->title, title_part)) {
             continue;
         }
         if (offset > 0) {
@@ -164,6 +175,23 @@ std::vector<MessageRecord> ReadTxn::messages(ThreadNo thread, Seq after, std::si
     for (bool more = cursor.at_or_after(Key(thread, after + 1));
          more && out.size() < limit && u64_at(cursor.key(), 0) == thread;
          more = cursor.next()) {
+        if (!is_kind(cursor.value(), kMessageKind)) {
+            continue;
+        }
+        if (auto record = message(u64_at(cursor.key(), 8))) {
+            out.push_back(*std::move(record));
+        }
+    }
+    return out;
+}
+
+std::vector<MessageRecord> ReadTxn::messages_back(ThreadNo thread, Seq before, std::size_t limit)
+    const {
+    std::vector<MessageRecord> out;
+    Cursor cursor(raw(txn_), tables_->thread_log);
+    for (bool more = cursor.before(Key(thread, before == 0 ? UINT64_MAX : before));
+         more && out.size() < limit && u64_at(cursor.key(), 0) == thread;
+         more = cursor.previous()) {
         if (!is_kind(cursor.value(), kMessageKind)) {
             continue;
         }

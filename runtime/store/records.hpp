@@ -57,8 +57,12 @@ struct ThreadRecord {
     std::string request_id;    // of its creation; may be empty
     std::string metadata;      // JSON object text
     ThreadStatus status = ThreadStatus::active;
-    ThreadNo parent = 0;  // of a sub-agent's thread
-    ThreadNo root = 0;    // itself for a root thread; its id names the sandbox scope
+    bool is_pinned = false;     // listed before the others
+    bool is_hidden = false;     // in no list: an agent call made it
+    std::string approval_mode;  // its user's choice for runs to come; "" = the agent's
+    RunNo viewed = 0;           // the latest run that its user has seen the end of
+    ThreadNo parent = 0;        // of a sub-agent's thread
+    ThreadNo root = 0;          // itself for a root thread; its id names the sandbox scope
     std::int64_t created_ms = 0;
     std::int64_t updated_ms = 0;
 };

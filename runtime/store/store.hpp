@@ -30,9 +30,15 @@ class ReadTxn {
     [[nodiscard]] std::optional<ThreadRecord> thread_by_request(
         const std::string& uid, const std::string& request_id
     ) const;
-    // Newest first, without sub-agents' and deleted threads; `agent_slug` empty = all.
+    // Pinned ones first, then newest first, without sub-agents', hidden and deleted threads;
+    // `agent_slug` empty = all. With `title_part` only those whose title holds it, whatever the
+    // case of ASCII letters.
     [[nodiscard]] std::vector<ThreadRecord> threads_of(
-        const std::string& uid, const std::string& agent_slug, std::size_t limit, std::size_t offset
+        const std::string& uid,
+        const std::string& agent_slug,
+        std::size_t limit,
+        std::size_t offset,
+        std::string_view title_part = {}
     ) const;
 
     [[nodiscard]] std::optional<RunRecord> run(RunNo no) const;
@@ -57,6 +63,10 @@ class ReadTxn {
     // Oldest first, those with seq > `after`, at most `limit`.
     [[nodiscard]] std::vector<MessageRecord> messages(
         ThreadNo thread, Seq after = 0, std::size_t limit = SIZE_MAX
+    ) const;
+    // Newest first, those with seq < `before` (0 = from the newest), at most `limit`.
+    [[nodiscard]] std::vector<MessageRecord> messages_back(
+        ThreadNo thread, Seq before, std::size_t limit
     ) const;
     [[nodiscard]] std::vector<CallRecord> calls(RunNo run, std::uint32_t step) const;
     [[nodiscard]] std::optional<CallRecord> call(RunNo run, std::uint32_t step, std::uint32_t index)

@@ -20,13 +20,13 @@
 namespace ars::store {
 
 // Layout of the tables. Rises when an older program must not touch the directory any more.
-inline constexpr std::uint32_t kSchemaVersion = 2;
+inline constexpr std::uint32_t kSchemaVersion = 3;
 
 struct Tables {
     MDB_dbi meta;           // "schema" -> u32
     MDB_dbi journal;        // seq -> kind byte, record: every message, checkpoint and event
     MDB_dbi threads;        // thread -> ThreadRecord
-    MDB_dbi user_threads;   // hash of uid, thread -> nothing; without sub-agents' threads
+    MDB_dbi user_threads;   // hash of uid, place of the thread in its list -> nothing
     MDB_dbi thread_log;     // thread, seq -> kind byte: its messages and checkpoints
     MDB_dbi runs;           // run -> facts of the RunRecord
     MDB_dbi run_states;     // run -> state of the RunRecord
@@ -45,6 +45,9 @@ struct Tables {
     bool keeps_outbox = false;  // StoreOptions::outbox
 };
 inline constexpr unsigned kTableCount = 19;
+
+// Places in the list of a user's threads: by number, the pinned ones above all others.
+inline constexpr std::uint64_t kPinnedPlace = std::uint64_t{1} << 63U;
 
 // What a journal entry is.
 inline constexpr char kMessageKind = 'm';

@@ -44,6 +44,13 @@ void set_present(MDB_txn* txn, MDB_dbi table, std::string_view key, bool present
     }
 }
 
+// Where a thread stands in its user's list; 0 = not in it.
+std::uint64_t place_of(const ThreadRecord& thread) {
+    const bool listed = !thread.is_hidden && thread.status != ThreadStatus::subagent &&
+                        thread.status != ThreadStatus::deleted;
+    return listed ? thread.no | (thread.is_pinned ? kPinnedPlace : 0) : 0;
+}
+
 }  // namespace
 
 void WriteTxn::append(char kind, Seq& seq, const std::string& bytes) {
@@ -73,6 +80,7 @@ void WriteTxn::put_thread(ThreadRecord& thread) {
         thread.updated_ms = thread.created_ms;
     }
     const Key number(thread.no);
+    std::uint64_t old_place = 0;
     if (is_new) {
         require(
             put_new(raw(txn_), tables_->ids, thread_id_key(thread.id), number),
@@ -85,9 +93,6 @@ void WriteTxn::put_thread(ThreadRecord& thread) {
                 "put_thread: another thread of the user has this request id"
             );
         }
-        if (thread.status != ThreadStatus::subagent) {
-            put(raw(txn_), tables_->user_threads, Key(uid_hash(thread.uid), thread.no), {});
-        }
     } else {
         const auto stored = this->thread(thread.no);
         require(
@@ -95,6 +100,12 @@ void WriteTxn::put_thread(ThreadRecord& thread) {
                 stored->request_id == thread.request_id,
             "put_thread: no such thread, or its id, user or request id changed"
         );
+        old_place = place_of(*stored);
+    }
+    if (const std::uint64_t place = place_of(thread); place != old_place) {
+        const std::uint64_t user = uid_hash(thread.uid);
+        set_present(raw(txn_), tables_->user_threads, Key(user, old_place), old_place != 0, false);
+        set_present(raw(txn_), tables_->user_threads, Key(user, place), false, place != 0);
     }
     put(raw(txn_), tables_->threads, number, encode_thread(thread));
 }

@@ -23,6 +23,11 @@ std::string file_name(const std::string& name) {
     return (out.empty() ? base::random_uuid() : out) + ".txt";
 }
 
+// The wall clock when a scope was made: the upper part of its generation (sandbox/sandbox.cpp).
+std::int64_t made_at(std::uint64_t generation) {
+    return static_cast<std::int64_t>(generation >> 20U);
+}
+
 base::Result<void> copy_all(int from, int to) {
     std::string buffer(256 * base::limits::kKiB, '\0');
     off_t offset = 0;
@@ -70,10 +75,14 @@ base::Task<base::Result<std::shared_ptr<sandbox::Scope>>> Environment::scope() {
 }
 
 bool Environment::note_generation(std::uint64_t generation) {
-    const bool replaced = generation_ != 0 && generation_ != generation;
+    const std::int64_t made_ms = made_at(generation);
+    const bool replaced = generation_ == 0 ? last_command_ms_ != 0 && last_command_ms_ < made_ms
+                                           : generation_ != generation;
     generation_ = generation;
     return replaced;
 }
+
+void Environment::remember_command(std::int64_t ms) { last_command_ms_ = ms; }
 
 base::Result<Environment::OutputFile> Environment::make_output_file(const std::string& name) const {
     const std::string path = cwd_ + "/outputs/large_tool_results/" + file_name(name);

@@ -40,8 +40,11 @@ class Environment {
     [[nodiscard]] fsmount::Paths paths() const { return fsmount::Paths(workspace_, cwd_); }
     base::Task<base::Result<std::shared_ptr<sandbox::Scope>>> scope();
     // True once for each scope that took another one's place: /tmp and processes of the old one are
-    // gone.
+    // gone. The one before may have been an earlier run's, also of an earlier boot: the last
+    // command of the conversation was over at `ms` (wall clock, 0 = there was none), and a scope
+    // that is younger is another one.
     [[nodiscard]] bool note_generation(std::uint64_t generation);
+    void remember_command(std::int64_t ms);
 
     // A new file under <workdir>/outputs/large_tool_results for a text too long for the model.
     struct OutputFile {
@@ -64,6 +67,7 @@ class Environment {
     base::Offload& offload_;
     std::map<std::string, std::string> variables_;
     std::uint64_t generation_ = 0;  // of the last scope used; 0 = none yet
+    std::int64_t last_command_ms_ = 0;
 };
 
 }  // namespace ars::tools

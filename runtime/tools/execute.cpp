@@ -138,7 +138,8 @@ class ExecuteTool final : public Tool {
         }
         if (replaced) {
             result.text.insert(
-                0, "[the sandbox was made anew: /tmp and background processes were reset]\n"
+                0,
+                "[the sandbox was made anew: /tmp and background processes from before are gone]\n"
             );
         }
         co_return result;

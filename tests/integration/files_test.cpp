@@ -140,6 +140,57 @@ TEST(Files, K150WhatAToolPlantsLeadsNobodyOut) {
     EXPECT_NE(::access(server.workspace("local").c_str(), F_OK), -1);
 }
 
+TEST(Files, K150TheWholeWorkspaceHasTheSameRoutesWithoutAThread) {
+    Server server;
+    server.write("scripts/worker.yaml", kWorker);
+    server.start();
+    const Thread thread(server.port());
+    ASSERT_EQ(thread.put("in.txt", "of a thread\n").status, 201);
+    const auto call = [&](const std::string& method,
+                          const std::string& route,
+                          const std::string& path,
+                          const std::string& body = {}) {
+        return http(server.port(), method, "/api/workspace/" + route + "?path=" + path, body);
+    };
+    const json::value found = http(server.port(), "GET", "/api/chat/thread/" + thread.id).json();
+    const std::string directory = "/" + text(found, "workdir_path");
+    EXPECT_EQ(call("GET", "file", directory + "/in.txt").body, "of a thread\n");
+    EXPECT_EQ(call("PUT", "file", directory + "/in.txt", "changed\n").status, 200);
+    EXPECT_EQ(thread.get("in.txt").body, "changed\n");
+    ASSERT_EQ(call("PUT", "file", "top.txt", "of the user\n").status, 201);
+    const HttpReply made = http_json(
+        server.port(), "POST", "/api/workspace/directory", {{"parent_path", "/"}, {"name", "d"}}
+    );
+    EXPECT_EQ(made.status, 201) << made.body;
+    const HttpReply uploaded = http(
+        server.port(),
+        "POST",
+        "/api/workspace/upload?parent_path=/d",
+        "--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"up\"\r\n\r\nup\r\n--b--"
+        "\r\n",
+        {{"Content-Type", "multipart/form-data; boundary=b"}}
+    );
+    EXPECT_EQ(uploaded.status, 201) << uploaded.body;
+    EXPECT_EQ(read_text(server.workspace("local") + "/d/up"), "up");
+    const json::value tree = call("GET", "tree", "/").json();
+    std::string url;
+    for (const json::value& entry : tree.at("entries").as_array()) {
+        if (entry.at("name") == "top.txt") {
+            url = text(entry, "artifact_url");
+        }
+    }
+    ASSERT_FALSE(url.empty()) << json::serialize(tree);
+    EXPECT_EQ(http(server.port(), "GET", url).body, "of the user\n");
+    for (const char* out : {"../x", "/home/gem/user-data/top.txt", "/home/gem/skills"}) {
+        EXPECT_EQ(call("GET", "file", out).status, 403) << out;
+    }
+    EXPECT_EQ(call("DELETE", "file", "/").status, 400);
+    EXPECT_EQ(call("DELETE", "file", "d").status, 200);
+    EXPECT_EQ(call("GET", "file", "d/up").status, 404);
+    // A thread's routes still need a thread.
+    EXPECT_EQ(http(server.port(), "GET", "/api/viewer/filesystem/file?path=top.txt").status, 422);
+}
+
 // Megabytes travel without being gathered: the server's memory stays far below the file's size.
 TEST(Files, ALargeFileIsNeverInMemory) {
     Server server;

@@ -171,7 +171,7 @@ TEST(S5Accepted, RunsSurviveAKillRightAfterTheAnswer) {
     }
 }
 
-TEST(S6Restart, AToolWithEffectsNeverRunsTwiceByItself) {
+TEST(S6S12S14Restart, AToolWithEffectsNeverRunsTwiceByItself) {
     Server server;
     server.write(
         "scripts/effect.yaml",

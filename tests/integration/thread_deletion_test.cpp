@@ -33,7 +33,7 @@ std::string metric(Server& server, const std::string& name) {
     return all.substr(from, all.find('\n', from) - from);
 }
 
-TEST(ThreadDeletion, TakesQueueRunsAndSandboxWithIt) {
+TEST(ThreadDeletion, S13S40TakesQueueRunsAndSandboxWithIt) {
     Server server;
     server.write("scripts/main.yaml", kSleeper);
     server.start();
@@ -70,6 +70,7 @@ TEST(ThreadDeletion, TakesQueueRunsAndSandboxWithIt) {
     server.kill();
     server.start();
     EXPECT_EQ(http(server.port(), "GET", path).status, 404);
+    EXPECT_EQ(metric(server, "ars_requests_queued"), "0");
 }
 
 }  // namespace

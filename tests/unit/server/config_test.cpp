@@ -58,7 +58,7 @@ models:
 users:    [{uid: alice, role: admin, department: research}]
 api_keys: [{name: orchestrator, uid: alice, key_env: ARS_TEST_KEY, expires: "2999-01-31"}]
 sandbox:  {require: landlock, idle_release: 5m, tool_approval_mode: always_trust}
-runs:     {max_concurrent: 8, max_children: 9, children_outlive_root: true, max_steps: 10, timeout: 2h}
+runs:     {max_concurrent: 8, max_children: 9, children_outlive_root: true, max_steps: 10, timeout: 2h, stop_grace: 9s}
 store:    {max_size: 1GiB}
 )");
     const Config& config = loaded.config;
@@ -71,6 +71,7 @@ store:    {max_size: 1GiB}
     EXPECT_EQ(config.models.providers.at("demo").script_book->scripts().size(), 1U);
     EXPECT_EQ(config.sandbox.require, sandbox::Tier::landlock);
     EXPECT_TRUE(config.runs.children_outlive_root);
+    EXPECT_EQ(config.runs.stop_grace, 9s);
     EXPECT_EQ(config.runs.timeout, 2h);
     EXPECT_EQ(config.store.max_size, std::uint64_t{1} << 30U);
     EXPECT_EQ(loaded.agent_files, 2U);

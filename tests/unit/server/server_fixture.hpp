@@ -94,6 +94,29 @@ class FakeRunManager final : public runs::RunManager {
             };
         co_return co_await store_.write<store::ThreadRecord>(std::move(change));
     }
+    base::Task<base::Result<store::ThreadRecord>> change_thread(runs::ChangeThread change
+    ) override {
+        const auto thread = find_thread(change.user, change.thread_id);
+        if (!thread) {
+            co_return std::unexpected(thread.error());
+        }
+        std::function<base::Result<store::ThreadRecord>(store::WriteTxn&)> write =
+            [no = thread->no, change](store::WriteTxn& txn) {
+                return runs::write_thread_change(txn, no, change);
+            };
+        co_return co_await store_.write<store::ThreadRecord>(std::move(write));
+    }
+    base::Task<base::Result<store::ThreadRecord>> mark_viewed(
+        const agents::User& user, std::string thread_id
+    ) override {
+        const auto thread = find_thread(user, thread_id);
+        if (!thread) {
+            co_return std::unexpected(thread.error());
+        }
+        std::function<base::Result<store::ThreadRecord>(store::WriteTxn&)> write =
+            [no = thread->no](store::WriteTxn& txn) { return runs::write_thread_viewed(txn, no); };
+        co_return co_await store_.write<store::ThreadRecord>(std::move(write));
+    }
     base::Task<base::Result<void>> delete_thread(const agents::User& user, std::string id)
         override {
         const auto thread = find_thread(user, id);

@@ -234,7 +234,7 @@ TEST_F(Interrupts, ACancelBeforeTheApprovedCallBeganAnswersIt) {
     expect_one_result_each(run.thread_id);
 }
 
-TEST_F(Interrupts, ACancelOfARunThatWaitsForASlotAnswersItsApprovedCalls) {
+TEST_F(Interrupts, K68ACancelOfARunThatWaitsForASlotAnswersItsApprovedCalls) {
     script({calling({{"write_file", kWriteA}}), saying("done")});
     base::Notifier gate(io_->get_executor());
     model_->gate = &gate;

@@ -21,6 +21,10 @@ ThreadRecord full_thread() {
         .request_id = "req",
         .metadata = R"({"a":1})",
         .status = ThreadStatus::subagent,
+        .is_pinned = true,
+        .is_hidden = true,
+        .approval_mode = "default",
+        .viewed = 9,
         .parent = 7,
         .root = UINT64_MAX,
         .created_ms = -5,
@@ -158,6 +162,18 @@ TEST(Codec, ARequestSurvivesTheRoundTrip) {
     EXPECT_EQ(out->content, "do it");
     EXPECT_EQ(out->run, 6U);
     EXPECT_EQ(out->updated_ms, 9);
+}
+
+TEST(Codec, AThreadThatVersionTwoWroteIsRead) {
+    ThreadRecord in = full_thread();
+    in.is_pinned = in.is_hidden = false;
+    in.approval_mode.clear();
+    in.viewed = 0;
+    const std::string today = encode_thread(in);
+    // What version 3 added stands first: two flags, an empty text and a zero, a byte each.
+    const auto out = decode_thread("\x02" + today.substr(5));
+    ASSERT_TRUE(out);
+    EXPECT_EQ(encode_thread(*out), today);
 }
 
 TEST(Codec, FactsOfARunThatVersionOneWroteAreRead) {

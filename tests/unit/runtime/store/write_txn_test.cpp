@@ -137,6 +137,27 @@ TEST_F(Writes, ThreadsOfAUserComeNewestFirstWithoutDeletedAndSubAgentsThreads) {
     EXPECT_EQ(list("", 2, 1), (std::vector<ThreadNo>{mine[4].no, mine[3].no}));
     write([&](WriteTxn& txn) { txn.put_thread(mine[4]); });
     EXPECT_EQ(list("writer", 100, 0), (std::vector<ThreadNo>{mine[4].no}));
+    mine[1].is_pinned = true;
+    mine[5].is_hidden = true;
+    mine[0].title = "Größe und Preis";
+    write([&](WriteTxn& txn) {
+        txn.put_thread(mine[0]);
+        txn.put_thread(mine[1]);
+        txn.put_thread(mine[5]);
+    });
+    EXPECT_EQ(
+        list("", 100, 0), (std::vector<ThreadNo>{mine[1].no, mine[4].no, mine[3].no, mine[0].no})
+    );
+    EXPECT_EQ(list("", 1, 1), (std::vector<ThreadNo>{mine[4].no}));
+    mine[1].is_pinned = false;
+    write([&](WriteTxn& txn) { txn.put_thread(mine[1]); });
+    EXPECT_EQ(
+        list("", 100, 0), (std::vector<ThreadNo>{mine[4].no, mine[3].no, mine[1].no, mine[0].no})
+    );
+    const auto found =
+        read([](const ReadTxn& txn) { return txn.threads_of("alice", "", 9, 0, "UND pREIS"); });
+    ASSERT_EQ(found.size(), 1U);
+    EXPECT_EQ(found[0].no, mine[0].no);
     EXPECT_TRUE(read([](const ReadTxn& txn) { return txn.threads_of("eve", "", 9, 0); }).empty());
 }
 
