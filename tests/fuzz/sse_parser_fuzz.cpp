@@ -56,7 +56,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         std::abort();
     }
     NoSink sink;
-    const std::vector<ToolSchema> tools{{"execute", "", {}}, {"read_file", "", {}}};
+    std::vector<ToolSchemaPtr> tools;
+    for (const char* name : {"execute", "read_file"}) {
+        tools.push_back(std::make_shared<ToolSchema>(name, "", boost::json::object{}));
+    }
     ReplyBuilder builder(tools, 100, sink);
     for (const std::string& event : whole) {
         if (!builder.feed(std::string_view(event).substr(event.find('\x1f') + 1))) {

@@ -162,7 +162,9 @@ class FakeRunManager final : public runs::RunManager {
         if (!run) {
             return std::unexpected(run.error());
         }
-        return runs::RunOutcome{*run, run->output_message != 0 ? "the output" : "", ""};
+        return runs::RunOutcome{
+            *run, run->output_message != 0 ? "the output" : "", "", std::nullopt
+        };
     }
     runs::RequestService& requests() override { return requests_; }
     base::Task<bool> wait_for_events(store::RunNo, base::Deadline deadline) override {
