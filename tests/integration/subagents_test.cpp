@@ -234,7 +234,7 @@ TEST_F(Subagents, K29K41K45AThreadThatIsNotThisConversationsIsRefusedAsText) {
     EXPECT_EQ(history(foreign).size(), 2U);
 }
 
-TEST_F(Subagents, K30K32K34K46StartAndStatusAnswerWithTheSameKeysAndABusyThreadSaysSo) {
+TEST_F(Subagents, K30K32K46StartAndStatusAnswerWithTheSameKeysAndABusyThreadSaysSo) {
     start_with(
         "  - tool_calls:\n"
         "      - {id: a, tool: subagent_start, args: {subagent_slug: helper, description: "
