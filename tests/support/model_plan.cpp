@@ -137,7 +137,9 @@ std::string token_of(const PlannedCall& call, const std::string& result) {
     }
     const json::object answer = object_in(result);
     if (call.kind == "start") {
-        return text(answer, "status");
+        // A call that a kill interrupted finds what it had started.
+        const std::string status = text(answer, "status");
+        return status == "existing" ? "started" : status;
     }
     if (call.kind == "await") {
         return end_in(answer);
