@@ -209,12 +209,9 @@ Agent make_agent(FileFields file, const base::Document& document) {
     return agent;
 }
 
-}  // namespace
-
-base::Result<AgentFile> load_agent_file(const std::string& path, const KnownNames& known) {
-    auto document = base::load_yaml(path);
+base::Result<AgentFile> read_agent(base::Result<base::Document> document, const KnownNames& known) {
     if (!document) {
-        return std::unexpected(document.error());
+        return std::unexpected(std::move(document.error()));
     }
     AgentFile out{{}, {}, std::move(*document)};
     FileFields file;
@@ -228,7 +225,8 @@ base::Result<AgentFile> load_agent_file(const std::string& path, const KnownName
     // read it.
     ShareConfig share{AccessScope{}, std::nullopt};
     if (file.share_config) {
-        share = checked_share_config(*file.share_config, root.at("share_config"));
+        share =
+            checked_share_config(*file.share_config, root.at("share_config"), AllowedLevels::all);
         if (file.slug == kDefaultAgent &&
             (!share.read_scope || share.read_scope->level != AccessLevel::global)) {
             root.at("share_config")
@@ -241,6 +239,18 @@ base::Result<AgentFile> load_agent_file(const std::string& path, const KnownName
     out.agent = make_agent(std::move(file), out.document);
     out.agent.share_config = std::move(share);
     return out;
+}
+
+}  // namespace
+
+base::Result<AgentFile> load_agent_file(const std::string& path, const KnownNames& known) {
+    return read_agent(base::load_yaml(path), known);
+}
+
+base::Result<AgentFile> parse_agent_file(
+    std::string file, std::string_view text, const KnownNames& known
+) {
+    return read_agent(base::parse_yaml(std::move(file), text), known);
 }
 
 }  // namespace ars::agents

@@ -12,7 +12,7 @@
 
 namespace ars::agents {
 
-// What a user may do with an agent: superadmin and creator manage, then share_config.
+// What a user may do with an agent.
 [[nodiscard]] Permission permission(const Agent& agent, const User& user);
 
 class AgentTable {
@@ -56,6 +56,10 @@ struct AgentFile {
 };
 [[nodiscard]] base::Result<AgentFile> load_agent_file(
     const std::string& path, const KnownNames& known
+);
+// The same of a text; `file` is its name in messages.
+[[nodiscard]] base::Result<AgentFile> parse_agent_file(
+    std::string file, std::string_view text, const KnownNames& known
 );
 
 // The same field table for a context stored in a run's snapshot.

@@ -39,8 +39,13 @@ std::vector<std::string>& members(AccessScope& scope) {
     return scope.level == AccessLevel::department ? scope.department_ids : scope.user_uids;
 }
 
-// The scope in its normal form; a fault when it admits nobody.
-AccessScope normal(AccessScope scope, const base::FieldPlace& place) {
+// The scope in its normal form; a fault when it is not allowed or admits nobody.
+AccessScope normal(AccessScope scope, const base::FieldPlace& place, AllowedLevels levels) {
+    if (levels == AllowedLevels::user_only && scope.level != AccessLevel::user) {
+        place.at("access_level")
+            .fault("is for admins", "write access_level: user and name users in user_uids");
+        return scope;
+    }
     if (scope.level == AccessLevel::global) {
         return AccessScope{};
     }
@@ -78,6 +83,23 @@ void check_manage_within_read(
     }
 }
 
+Permission shared_with(const ShareConfig& config, std::string_view created_by, const User& user) {
+    if (user.role == UserRole::superadmin || (!created_by.empty() && created_by == user.uid)) {
+        return Permission::manage;
+    }
+    const auto& [read, manage] = config;
+    // A stored manage scope wider than the read scope never widens access: managing needs both.
+    if (manage && admits(*manage, user) && (!read || admits(*read, user))) {
+        return Permission::manage;
+    }
+    return read && admits(*read, user) ? Permission::read : Permission::none;
+}
+
+Permission ceiling(ResourceKind kind, UserRole role) {
+    return kind == ResourceKind::knowledge_base && role == UserRole::user ? Permission::read
+                                                                          : Permission::manage;
+}
+
 }  // namespace
 
 const base::Fields<ShareConfigFields>& share_config_fields() {
@@ -107,15 +129,23 @@ const base::Fields<ShareConfigFields>& share_config_fields() {
     return fields;
 }
 
-ShareConfig checked_share_config(const ShareConfigFields& fields, const base::FieldPlace& place) {
+AllowedLevels allowed_levels(UserRole role) {
+    return role == UserRole::user ? AllowedLevels::user_only : AllowedLevels::all;
+}
+
+ShareConfig checked_share_config(
+    const ShareConfigFields& fields, const base::FieldPlace& place, AllowedLevels levels
+) {
+    const std::size_t faults_before = place.faults.size();
     ShareConfig out;
     if (fields.read_scope) {
-        out.read_scope = normal(*fields.read_scope, place.at("read_scope"));
+        out.read_scope = normal(*fields.read_scope, place.at("read_scope"), levels);
     }
     if (fields.manage_scope) {
-        out.manage_scope = normal(*fields.manage_scope, place.at("manage_scope"));
+        out.manage_scope = normal(*fields.manage_scope, place.at("manage_scope"), levels);
     }
-    if (out.read_scope && out.manage_scope) {
+    // Of a scope that is wrong itself nothing more is said.
+    if (out.read_scope && out.manage_scope && place.faults.size() == faults_before) {
         check_manage_within_read(*out.manage_scope, *out.read_scope, place.at("manage_scope"));
     }
     return out;
@@ -140,17 +170,14 @@ bool admits(const AccessScope& scope, const User& user) {
     return false;
 }
 
-// A stored manage scope wider than the read scope never widens access: managing needs both.
+Permission permission(
+    ResourceKind kind, const ShareConfig& config, std::string_view created_by, const User& user
+) {
+    return std::min(shared_with(config, created_by, user), ceiling(kind, user.role));
+}
+
 Permission permission(const Agent& agent, const User& user) {
-    if (user.role == UserRole::superadmin ||
-        (!agent.created_by.empty() && agent.created_by == user.uid)) {
-        return Permission::manage;
-    }
-    const auto& [read, manage] = agent.share_config;
-    if (manage && admits(*manage, user) && (!read || admits(*read, user))) {
-        return Permission::manage;
-    }
-    return read && admits(*read, user) ? Permission::read : Permission::none;
+    return permission(ResourceKind::agent, agent.share_config, agent.created_by, user);
 }
 
 }  // namespace ars::agents

@@ -20,11 +20,11 @@ struct Checked {
     std::vector<std::string> faults;
 };
 
-Checked check(std::string_view text) {
+Checked check(std::string_view text, AllowedLevels levels = AllowedLevels::all) {
     ShareConfigFields fields;
     auto faults = share_config_fields().decode(json::parse(text), fields);
     Checked out;
-    out.config = checked_share_config(fields, base::FieldPlace{"", faults, {}});
+    out.config = checked_share_config(fields, base::FieldPlace{"", faults, {}}, levels);
     for (const auto& fault : faults) {
         out.faults.push_back(base::describe(fault));
     }
@@ -114,6 +114,14 @@ TEST(ShareConfig, K10GlobalReadAndDepartmentManage) {
     EXPECT_EQ(permission(agent, kAdmin), Permission::manage);
     EXPECT_EQ(permission(agent, kBob), Permission::read);
     EXPECT_EQ(permission(agent, User{"carl", UserRole::user, ""}), Permission::read);
+
+    const auto base_permission = [&agent](const User& user) {
+        return permission(ResourceKind::knowledge_base, agent.share_config, "", user);
+    };
+    EXPECT_EQ(base_permission(kAdmin), Permission::manage);
+    EXPECT_EQ(base_permission(User{"eve", UserRole::admin, "sales"}), Permission::read);
+    EXPECT_EQ(base_permission(kAlice), Permission::read) << "role user only reads knowledge bases";
+    EXPECT_EQ(permission(agent, kAlice), Permission::manage) << "the ceiling is not the agents'";
 }
 
 TEST(ShareConfig, K11AStoredManageScopeWiderThanReadGrantsNothingOutsideRead) {
@@ -141,6 +149,36 @@ TEST(ShareConfig, K14CreatorAndSuperadminAlwaysManage) {
     EXPECT_EQ(
         permission(agent_with(R"({"version": 2})"), User{"", UserRole::user, ""}), Permission::none
     ) << "no creator is not the creator without a name";
+}
+
+TEST(ShareConfig, K15WhoMayOnlyUseLevelUserIsRefusedTheOthers) {
+    EXPECT_EQ(allowed_levels(UserRole::user), AllowedLevels::user_only);
+    EXPECT_EQ(allowed_levels(UserRole::admin), AllowedLevels::all);
+    EXPECT_EQ(allowed_levels(UserRole::superadmin), AllowedLevels::all);
+
+    EXPECT_THAT(
+        check(R"({"version": 2, "read_scope": {}})", AllowedLevels::user_only).faults,
+        ElementsAre(HasSubstr("read_scope.access_level: is for admins; write access_level: user"))
+    );
+    EXPECT_THAT(
+        check(
+            R"({"version": 2, "read_scope": {"access_level": "user", "user_uids": ["alice"]},
+                "manage_scope": {"access_level": "department", "department_ids": ["research"]}})",
+            AllowedLevels::user_only
+        )
+            .faults,
+        ElementsAre(HasSubstr("manage_scope.access_level: is for admins"))
+    );
+    EXPECT_THAT(
+        check(
+            R"({"version": 2, "read_scope": {"access_level": "user", "user_uids": ["alice", "bob"]},
+                "manage_scope": {"access_level": "user", "user_uids": ["bob"]}})",
+            AllowedLevels::user_only
+        )
+            .faults,
+        IsEmpty()
+    );
+    EXPECT_THAT(check(R"({"version": 2, "read_scope": {}})").faults, IsEmpty());
 }
 
 TEST(ShareConfig, AUserWithoutADepartmentIsInNone) {
