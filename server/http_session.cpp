@@ -145,7 +145,7 @@ HttpSession::Step HttpSession::parse() {
             );
         case RequestParser::State::unsupported:
             return refuse(error_response(
-                501,
+                400,
                 "unsupported_transfer_encoding",
                 "only the transfer coding chunked is understood"
             ));
@@ -153,7 +153,9 @@ HttpSession::Step HttpSession::parse() {
             return refuse(error_response(
                 431,
                 "head_too_large",
-                fmt::format("request line and headers are over {} bytes", limits_.head_bytes)
+                fmt::format(
+                    "request line and headers, or trailers, are over {} bytes", limits_.head_bytes
+                )
             ));
         case RequestParser::State::body_too_large:
             return refuse(body_too_large(limits_.body_bytes));
@@ -263,7 +265,7 @@ void HttpSession::make_room() {
     end_ -= begin_;
     begin_ = 0;
     if (in_.size() - end_ < kLeastRead) {
-        // A head is parsed only when it is there as a whole; past its bound the parser refuses it.
+        // The parser wants a head as a whole; past its bound it refuses it.
         in_.resize(std::max(in_.size() * 2, end_ + kLeastRead));
     }
 }

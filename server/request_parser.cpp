@@ -40,7 +40,8 @@ std::string_view view(boost::beast::string_view text) { return {text.data(), tex
 class Sink final : public http::basic_parser<true> {
   public:
     Sink(HttpRequest& request, std::size_t head_bytes, std::size_t body_bytes) : request_(request) {
-        header_limit(static_cast<std::uint32_t>(head_bytes));
+        // Beast counts only what it is given at once; the bound is held in RequestParser::put.
+        header_limit(static_cast<std::uint32_t>(head_bytes) + 1);
         body_limit(boost::none);  // Beast's can't be raised once the head is known
         most_ = body_bytes;
         eager(true);
@@ -54,6 +55,7 @@ class Sink final : public http::basic_parser<true> {
     on_request_impl(http::verb verb, boost::beast::string_view, boost::beast::string_view target, int version, error_code&)
         override {
         request_.start(method_of(verb), view(target), version >= 11);
+        http_1_1_ = version >= 11;
     }
     void on_response_impl(int, boost::beast::string_view, int, error_code&) override {}
     void on_field_impl(
@@ -62,16 +64,24 @@ class Sink final : public http::basic_parser<true> {
         boost::beast::string_view value,
         error_code& ec
     ) override {
-        // "gzip, chunked" would leave a body that nobody here can read.
-        if (field == http::field::transfer_encoding &&
-            !equal_ignoring_case(view(value), "chunked")) {
-            unsupported_ = true;
-            ec = http::error::bad_transfer_encoding;
-            return;
+        if (head_over_) {
+            return;  // a trailer: nobody judged it, so nobody may act on it
+        }
+        if (field == http::field::transfer_encoding) {
+            // "gzip, chunked" would leave a body that nobody here can read.
+            unsupported_ = !equal_ignoring_case(view(value), "chunked");
+            // HTTP/1.0 has no transfer codings: who forwarded this sees the body end elsewhere.
+            if (unsupported_ || !http_1_1_) {
+                ec = http::error::bad_transfer_encoding;
+                return;
+            }
         }
         request_.add_header(view(name), view(value));
     }
-    void on_header_impl(error_code&) override { request_.keep_alive = keep_alive(); }
+    void on_header_impl(error_code&) override {
+        request_.keep_alive = keep_alive();
+        head_over_ = true;
+    }
     void on_body_init_impl(const boost::optional<std::uint64_t>&, error_code&) override {}
     std::size_t on_body_impl(boost::beast::string_view body, error_code& ec) override {
         received_ += body.size();
@@ -92,6 +102,8 @@ class Sink final : public http::basic_parser<true> {
     HttpRequest& request_;
     std::uint64_t most_ = 0;
     std::uint64_t received_ = 0;
+    bool http_1_1_ = true;
+    bool head_over_ = false;
     bool unsupported_ = false;
 };
 
@@ -103,6 +115,19 @@ struct RequestParser::Impl {
     std::size_t body_bytes;
     std::optional<Sink> sink;
     bool started = false;
+
+    [[nodiscard]] State state(const error_code& ec) const {
+        if (!ec || ec == http::error::need_more) {
+            return sink->is_done() ? State::done : State::need_more;
+        }
+        if (ec == http::error::header_limit) {
+            return State::head_too_large;
+        }
+        if (ec == http::error::body_limit) {
+            return State::body_too_large;
+        }
+        return sink->unsupported() ? State::unsupported : State::malformed;
+    }
 };
 
 RequestParser::RequestParser(HttpRequest& request, std::size_t head_bytes, std::size_t body_bytes)
@@ -132,19 +157,44 @@ bool RequestParser::limit_body(std::uint64_t bytes) {
 
 std::size_t RequestParser::put(std::string_view bytes, State& state) {
     impl_->started = impl_->started || !bytes.empty();
-    error_code ec;
-    const std::size_t used =
-        impl_->sink->put(boost::asio::const_buffer(bytes.data(), bytes.size()), ec);
-    if (!ec || ec == http::error::need_more) {
-        state = impl_->sink->is_done() ? State::done : State::need_more;
-    } else if (ec == http::error::header_limit) {
-        state = State::head_too_large;
-    } else if (ec == http::error::body_limit) {
-        state = State::body_too_large;
-    } else {
-        state = impl_->sink->unsupported() ? State::unsupported : State::malformed;
+    state = State::need_more;
+    std::size_t used = head_done() ? 0 : put_head(bytes, state);
+    // A piece no longer than a head at a time: a chunk's first line and the trailers are consumed
+    // whole or not at all, and one that fills such a piece is too long.
+    while (state == State::need_more && head_done() && used < bytes.size()) {
+        const std::string_view piece = bytes.substr(used, impl_->head_bytes);
+        error_code ec;
+        const std::size_t taken =
+            impl_->sink->put(boost::asio::const_buffer(piece.data(), piece.size()), ec);
+        used += taken;
+        state = impl_->state(ec);
+        if (state == State::need_more && taken == 0 && piece.size() == impl_->head_bytes) {
+            state = State::head_too_large;
+        }
+        if (taken == 0) {
+            break;
+        }
     }
     return used;
+}
+
+// Each time from its first byte, because Beast judges a head that it gets in pieces by other rules:
+// it bounds the pieces and not the whole, and looks at a piece only when the end has come.
+std::size_t RequestParser::put_head(std::string_view bytes, State& state) {
+    impl_->request.clear();
+    impl_->sink.emplace(impl_->request, impl_->head_bytes, impl_->body_bytes);
+    const std::string_view piece = bytes.substr(0, impl_->head_bytes);
+    error_code ec;
+    const std::size_t used =
+        impl_->sink->put(boost::asio::const_buffer(piece.data(), piece.size()), ec);
+    state = impl_->state(ec);
+    if (head_done() || state != State::need_more) {
+        return used;
+    }
+    if (piece.size() == impl_->head_bytes) {
+        state = State::head_too_large;
+    }
+    return 0;
 }
 
 }  // namespace ars::server

@@ -22,14 +22,15 @@ class RequestParser {
         need_more,
         done,
         malformed,       // 400
-        head_too_large,  // 431
+        head_too_large,  // 431: the head, or what stands around a chunk of the body
         body_too_large,  // 413
-        unsupported,     // 501: a transfer coding other than chunked
+        unsupported,     // 400: a transfer coding other than chunked
     };
     // Begins a new request and clears the value it fills.
     void reset();
     // Parses from `bytes` and returns how many it consumed; the rest has to be given again, with
-    // more after it.
+    // more after it. That is never more than `head_bytes`, and how a request is cut does not
+    // matter.
     std::size_t put(std::string_view bytes, State& state);
     [[nodiscard]] bool head_done() const;
     // True once a byte of the request was given.
@@ -40,6 +41,8 @@ class RequestParser {
     [[nodiscard]] bool limit_body(std::uint64_t bytes);
 
   private:
+    std::size_t put_head(std::string_view bytes, State& state);
+
     struct Impl;
     std::unique_ptr<Impl> impl_;
 };
