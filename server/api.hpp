@@ -30,6 +30,8 @@ struct Api {
     std::int64_t started_ms = 0;  // wall clock
     FileAccess files;
     HttpLimits limits;
+    const Router* router = nullptr;  // sets itself
+    std::string openapi = {};        // made when it is first asked for
 };
 
 void add_agent_routes(Router& router);

@@ -41,6 +41,8 @@ const base::Fields<ForkBody>& fork_fields() {
 
 }  // namespace
 
+json::object fork_schema() { return fork_fields().schema(); }
+
 std::expected<runs::ForkThread, HttpResponse> read_fork(const HttpRequest& request) {
     auto body = read_body(request, fork_fields());
     if (!body) {

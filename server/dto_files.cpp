@@ -58,6 +58,15 @@ base::Result<std::string> scope_path(std::string_view path) {
     return out;
 }
 
+const base::Fields<DirectoryBody>& directory_fields() {
+    static const auto fields =
+        base::Fields<DirectoryBody>{}
+            .text("thread_id", &DirectoryBody::thread_id, {.doc = "Of the thread's directory."})
+            .text("parent_path", &DirectoryBody::parent_path, {.required = true, .min = 1})
+            .text("name", &DirectoryBody::name, {.required = true, .min = 1});
+    return fields;
+}
+
 HttpResponse file_error_response(const base::Error& error) {
     static constexpr std::array<std::pair<std::string_view, int>, 6> kStatuses = {{
         {"not_a_directory", 404},

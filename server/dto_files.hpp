@@ -2,6 +2,7 @@
 // names as headers and URLs carry them.
 #pragma once
 
+#include "base/fields.hpp"
 #include "fsmount/paths.hpp"
 #include "server/http_message.hpp"
 
@@ -17,6 +18,14 @@ namespace ars::server {
 // tree shows it. Errors: forbidden "path_escape" for "..", and for guest paths such as
 // /home/gem/user-data.
 [[nodiscard]] base::Result<std::string> scope_path(std::string_view path);
+
+// POST .../directory.
+struct DirectoryBody {
+    std::string thread_id;
+    std::string parent_path;
+    std::string name;
+};
+[[nodiscard]] const base::Fields<DirectoryBody>& directory_fields();
 
 // 404 where something is missing or a file stands in for a directory, 403 where a path leads out,
 // 400 for what is no regular file, 507 when no space is left.

@@ -213,6 +213,9 @@ json::value finish_reason(store::RunStatus status) {
 
 }  // namespace
 
+json::object agent_call_schema() { return call_fields().schema(); }
+json::object call_result_query_schema() { return query_fields().schema(); }
+
 std::expected<AgentCall, HttpResponse> read_agent_call(const HttpRequest& request) {
     auto body = read_body(request, call_fields());
     if (!body) {

@@ -23,6 +23,7 @@ struct AgentCall {
 // POST /api/agent-invocation/agent-call/runs: the last user message is the input. The request id
 // may stand in the header Idempotency-Key too.
 [[nodiscard]] std::expected<AgentCall, HttpResponse> read_agent_call(const HttpRequest& request);
+[[nodiscard]] boost::json::object agent_call_schema();
 
 // `choices` and `usage` as of a chat completion; usage is null unless every model call told its
 // own.
@@ -35,5 +36,6 @@ struct CallResultQuery {
 [[nodiscard]] std::expected<CallResultQuery, HttpResponse> read_call_result_query(
     const HttpRequest& request
 );
+[[nodiscard]] boost::json::object call_result_query_schema();
 
 }  // namespace ars::server

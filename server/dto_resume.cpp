@@ -56,6 +56,8 @@ const base::Fields<ResumeBody>& resume_body_fields() {
 
 }  // namespace
 
+json::object resume_request_schema() { return resume_body_fields().schema(); }
+
 bool is_resume(const HttpRequest& request) {
     if (request.body.find("\"resume\"") == std::string::npos) {
         return false;  // most bodies: nothing is parsed twice

@@ -21,5 +21,6 @@ struct ResumeRequest {
 [[nodiscard]] std::expected<ResumeRequest, HttpResponse> read_resume_request(
     const HttpRequest& request
 );
+[[nodiscard]] boost::json::object resume_request_schema();
 
 }  // namespace ars::server

@@ -232,6 +232,8 @@ std::expected<runs::SubmitRun, HttpResponse> read_run_request(const HttpRequest&
     return out;
 }
 
+json::object run_request_schema() { return run_body_fields().schema(); }
+
 json::object submitted_to_json(const runs::Submitted& submitted) {
     const store::RequestRecord& request = submitted.request;
     const bool queued = request.status == store::RequestStatus::queued;

@@ -35,6 +35,8 @@ inline constexpr std::int64_t kThreadIdBytes = 200;  // LMDB keys end at 511 byt
     const HttpRequest& request
 );
 
+[[nodiscard]] boost::json::object run_request_schema();
+
 [[nodiscard]] boost::json::object submitted_to_json(const runs::Submitted& submitted);
 [[nodiscard]] boost::json::object run_to_json(
     const store::ReadTxn& txn, const store::RunRecord& run

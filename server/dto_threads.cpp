@@ -136,6 +136,9 @@ json::object message_to_json(
 
 }  // namespace
 
+json::object new_thread_schema() { return thread_body_fields().schema(); }
+json::object thread_change_schema() { return change_body_fields().schema(); }
+
 std::expected<runs::NewThread, HttpResponse> read_new_thread(const HttpRequest& request) {
     auto body = read_body(request, thread_body_fields());
     if (!body) {

@@ -15,11 +15,13 @@ namespace ars::server {
 [[nodiscard]] std::expected<runs::NewThread, HttpResponse> read_new_thread(
     const HttpRequest& request
 );
+[[nodiscard]] boost::json::object new_thread_schema();
 
 // PUT /api/chat/thread/{id}; the thread is the path's.
 [[nodiscard]] std::expected<runs::ChangeThread, HttpResponse> read_thread_change(
     const HttpRequest& request
 );
+[[nodiscard]] boost::json::object thread_change_schema();
 
 [[nodiscard]] boost::json::object thread_to_json(
     const store::ReadTxn& txn, const store::ThreadRecord& thread

@@ -73,10 +73,11 @@ HttpResponse method_not_allowed(const std::vector<Route>& routes) {
 
 }  // namespace
 
-Router::Router(Api& api) : api_(api), root_(std::make_unique<Node>()) {}
+Router::Router(Api& api) : api_(api), root_(std::make_unique<Node>()) { api_.router = this; }
 Router::~Router() = default;
 
 void Router::add(Method method, std::string_view pattern, Handler handler, Access access) {
+    listed_.push_back({method, std::string(pattern), access});
     Node* node = root_.get();
     while (!pattern.empty()) {
         const std::string_view segment = next_segment(pattern);

@@ -43,9 +43,16 @@ struct Route {
     }
 };
 
+// A route as it was added.
+struct ListedRoute {
+    Method method;
+    std::string pattern;
+    Access access;
+};
+
 class Router {
   public:
-    explicit Router(Api& api);
+    explicit Router(Api& api);  // makes itself the api's router
     ~Router();
     Router(const Router&) = delete;
     Router& operator=(const Router&) = delete;
@@ -53,6 +60,9 @@ class Router {
     // `pattern` is a path whose segments may be "{name}": "/api/agent/runs/{id}". A literal segment
     // wins over a name.
     void add(Method method, std::string_view pattern, Handler handler, Access access = Access::key);
+
+    // All of them, in the order in which they were added.
+    [[nodiscard]] const std::vector<ListedRoute>& routes() const { return listed_; }
 
     // Called when the head of a request is known, before its body is read: finds the route and the
     // user, or refuses.
@@ -67,6 +77,7 @@ class Router {
 
     Api& api_;
     std::unique_ptr<Node> root_;
+    std::vector<ListedRoute> listed_;
 };
 
 }  // namespace ars::server

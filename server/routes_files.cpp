@@ -244,21 +244,6 @@ base::Task<HttpResponse> delete_file(Api& api, const HttpRequest& request) {
                       : file_error_response(removed.error());
 }
 
-struct DirectoryBody {
-    std::string thread_id;
-    std::string parent_path;
-    std::string name;
-};
-
-const base::Fields<DirectoryBody>& directory_fields() {
-    static const auto fields =
-        base::Fields<DirectoryBody>{}
-            .text("thread_id", &DirectoryBody::thread_id, {.doc = "Of the thread's directory."})
-            .text("parent_path", &DirectoryBody::parent_path, {.required = true, .min = 1})
-            .text("name", &DirectoryBody::name, {.required = true, .min = 1});
-    return fields;
-}
-
 base::Task<HttpResponse> make_directory(Api& api, const HttpRequest& request) {
     auto body = read_body(request, directory_fields());
     if (!body) {

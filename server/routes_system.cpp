@@ -3,9 +3,11 @@
 #include "server/api.hpp"
 #include "server/http_error.hpp"
 #include "server/metrics.hpp"
+#include "server/openapi.hpp"
 #include "server/router.hpp"
 
 #include <boost/json/array.hpp>
+#include <boost/json/serialize.hpp>
 
 namespace ars::server {
 
@@ -46,6 +48,15 @@ HttpResponse discovery(Api& api, const HttpRequest&) {
     );
 }
 
+HttpResponse document(Api& api, const HttpRequest&) {
+    if (api.openapi.empty()) {
+        api.openapi = boost::json::serialize(openapi_document(api.router->routes(), api.version));
+    }
+    HttpResponse response;
+    response.body = api.openapi;
+    return response;
+}
+
 HttpResponse metrics(Api& api, const HttpRequest&) {
     HttpResponse response;
     response.content_type = "text/plain; version=0.0.4; charset=utf-8";
@@ -60,6 +71,7 @@ void add_system_routes(Router& router) {
     router.add(Method::get, "/api/system/ready", ready, Access::open);
     router.add(Method::get, "/api/system/discovery", discovery, Access::open);
     router.add(Method::get, "/metrics", metrics);
+    router.add(Method::get, "/openapi.json", document, Access::open);
 }
 
 void add_routes(Router& router) {

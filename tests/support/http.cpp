@@ -191,6 +191,12 @@ HttpReply http_json(
     return http(port, method, target, boost::json::serialize(body), headers);
 }
 
+std::vector<SseEvent> parse_events(std::string text) {
+    std::vector<SseEvent> events;
+    take_frames(text, events);
+    return events;
+}
+
 bool ids_rise(const std::vector<SseEvent>& events) {
     const auto number = [](const std::string& id) {
         const std::size_t dash = id.find('-');

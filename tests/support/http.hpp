@@ -42,6 +42,8 @@ struct SseEvent {
     std::string type;
     boost::json::value data;
 };
+// Those of a body that was read whole.
+std::vector<SseEvent> parse_events(std::string text);
 // True when every id is above the one before it.
 bool ids_rise(const std::vector<SseEvent>& events);
 // Reads a stream until it closes, until `stop_after` events came, or the limit passes (throws).

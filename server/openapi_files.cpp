@@ -1,0 +1,95 @@
+// Files: the same routes for a thread's directory and for all files of a user.
+#include "server/dto_files.hpp"
+#include "server/openapi.hpp"
+
+namespace ars::server::openapi {
+
+namespace {
+
+struct Place {
+    std::string path;
+    std::string noun;  // of operation ids: "ThreadFile"
+    bool of_thread;
+
+    [[nodiscard]] Operation operation(
+        Method method, std::string_view end, std::string_view verb, std::string_view doc
+    ) const {
+        Operation out(method, path + std::string(end), std::string(verb) + noun, doc);
+        return of_thread && end != "/directory" && end != "/upload"
+                   ? std::move(out).required_query("thread_id", text(), "Whose directory.")
+                   : std::move(out);
+    }
+};
+
+Schema entry() {
+    return object(
+        {{"path", text("Quoted as $'a\\xff' when it is no UTF-8.")},
+         {"name", text()},
+         {"is_dir", boolean()},
+         {"kind", choice({"file", "directory", "symlink", "other"})},
+         {"size", whole()},
+         {"modified_at", time()},
+         {"artifact_url", nullable(text())}}
+    );
+}
+
+Schema form() {
+    Schema out = object(
+        {{"thread_id?", text("Of the thread's directory; or in the query.")},
+         {"parent_path?", text("/")},
+         {"file", text("Up to 50 of them; any name will do.")}}
+    );
+    return out;
+}
+
+void add_operations(std::vector<Operation>& out, const Place& place) {
+    const Schema one = object({{"entry", ref("FileEntry")}});
+    out.push_back(place.operation(Method::get, "/tree", "list", "What is in a directory.")
+                      .query("path", text(), "The directory; /.")
+                      .query("after", text(), "`next` of the page before.")
+                      .answers(
+                          200,
+                          object(
+                              {{"entries", list(ref("FileEntry"))},
+                               {"total", whole()},
+                               {"next", nullable(text())}}
+                          )
+                      )
+                      .fails({403, 404, 422, 503}));
+    for (const auto& [end, verb] : {std::pair{"/file", "get"}, {"/download", "download"}}) {
+        out.push_back(place.operation(Method::get, end, verb, "A file's bytes.")
+                          .required_query("path", text(), "The file.")
+                          .answers_bytes(200, "application/octet-stream", "The file.")
+                          .fails({400, 403, 404, 413, 422, 503}));
+    }
+    out.push_back(place.operation(Method::put, "/file", "put", "Makes or replaces a file.")
+                      .required_query("path", text(), "The file.")
+                      .body_of("application/octet-stream", {})
+                      .answers(200, one, "Replaced.")
+                      .answers(201, one)
+                      .fails({400, 403, 404, 413, 422, 503, 507}));
+    out.push_back(place.operation(Method::del, "/file", "delete", "Removes a file or directory.")
+                      .required_query("path", text(), "What goes, with all that is in it.")
+                      .answers(200, object({{"success", {{"const", true}}}, {"path", text()}}))
+                      .fails({400, 403, 404, 422, 503}));
+    out.push_back(place.operation(Method::post, "/directory", "makeDirectoryOf", "Makes one.")
+                      .body(ref("DirectoryRequest"))
+                      .answers(201, one)
+                      .fails({403, 404, 409, 503, 507}));
+    out.push_back(place.operation(Method::post, "/upload", "upload", "All of them, or none.")
+                      .body_of("multipart/form-data", form())
+                      .answers(201, object({{"entries", list(ref("FileEntry"))}}))
+                      .fails({400, 403, 404, 409, 413, 415, 422, 503, 507}));
+}
+
+}  // namespace
+
+Part files_part() {
+    Part part{"files", "A thread's directory, and all files of a user.", {}, {}};
+    part.schemas = {{"FileEntry", entry()}, {"DirectoryRequest", directory_fields().schema()}};
+    add_operations(part.operations, {"/api/viewer/filesystem", "ThreadFile", true});
+    add_operations(part.operations, {"/api/workspace", "WorkspaceFile", false});
+    return part;
+}
+
+}  // namespace ars::server::openapi
