@@ -106,7 +106,7 @@ class Builder : public YAML::EventHandler {
         if (expects_key()) {
             refuse(mark, "a key must be a text");
         }
-        place(mark, anchor, nullptr);
+        place(mark, anchor, nullptr, 1);
     }
 
     void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
@@ -117,8 +117,13 @@ class Builder : public YAML::EventHandler {
         if (expects_key()) {
             refuse(mark, "a key must be a plain text, not an alias");
         }
-        nodes_ += found->second.nodes;
-        place(mark, 0, found->second.value);
+        const Anchored& named = found->second;
+        check_depth(mark, stack_.size() + named.depth);
+        count(mark, named.nodes);
+        if (!stack_.empty()) {
+            stack_.back().depth = std::max(stack_.back().depth, named.depth + 1);
+        }
+        place(mark, 0, named.value, 0);
     }
 
     void OnScalar(
@@ -132,9 +137,9 @@ class Builder : public YAML::EventHandler {
             return;
         }
         if (tag == "?") {
-            place(mark, anchor, resolve_plain(value));
+            place(mark, anchor, resolve_plain(value), cost_of(value));
         } else if (tag == "!" || tag == "tag:yaml.org,2002:str") {
-            place(mark, anchor, json::value(value));
+            place(mark, anchor, json::value(value), cost_of(value));
         } else {
             refuse(mark, "the tag \"" + tag + "\" is not supported; write the value without it");
         }
@@ -162,11 +167,29 @@ class Builder : public YAML::EventHandler {
         YAML::anchor_t anchor = 0;
         std::size_t first_node = 0;
         YAML::Mark mark;
+        std::size_t depth = 1;  // levels, this one included
     };
     struct Anchored {
         json::value value;
         std::size_t nodes = 1;  // what an alias of it costs
+        std::size_t depth = 0;
     };
+
+    // A long text counts as many values, or aliases of one could fill the memory.
+    [[nodiscard]] static std::size_t cost_of(const std::string& text) {
+        return 1 + text.size() / limits::kKiB;
+    }
+    void count(const YAML::Mark& mark, std::size_t nodes) {
+        nodes_ += nodes;
+        if (nodes_ > limits::kConfigNodes) {
+            refuse(mark, fmt::format("more than {} values", limits::kConfigNodes));
+        }
+    }
+    static void check_depth(const YAML::Mark& mark, std::size_t levels) {
+        if (levels > static_cast<std::size_t>(limits::kJsonDepth)) {
+            refuse(mark, fmt::format("nested deeper than {} levels", limits::kJsonDepth));
+        }
+    }
 
     [[noreturn]] static void refuse(const YAML::Mark& mark, const std::string& why) {
         throw YAML::ParserException(mark, why);
@@ -200,36 +223,37 @@ class Builder : public YAML::EventHandler {
         if (expects_key()) {
             refuse(mark, "a key must be a text");
         }
-        if (stack_.size() >= static_cast<std::size_t>(limits::kJsonDepth)) {
-            refuse(mark, fmt::format("nested deeper than {} levels", limits::kJsonDepth));
-        }
+        check_depth(mark, stack_.size() + 1);
+        count(mark, 1);
         std::string pointer = next_pointer();
         out_.lines.try_emplace(pointer, mark.line + 1);
-        stack_.push_back({std::move(value), std::move(pointer), {}, anchor, nodes_, mark});
+        stack_.push_back({std::move(value), std::move(pointer), {}, anchor, nodes_ - 1, mark});
     }
 
     void close() {
         Frame frame = std::move(stack_.back());
         stack_.pop_back();
-        const std::size_t nodes = nodes_ - frame.first_node + 1;
         if (frame.anchor != 0) {
-            anchors_[frame.anchor] = {frame.value, nodes};
+            anchors_[frame.anchor] = {frame.value, nodes_ - frame.first_node, frame.depth};
         }
-        attach(frame.mark, std::move(frame.value));
+        if (!stack_.empty()) {
+            stack_.back().depth = std::max(stack_.back().depth, frame.depth + 1);
+        }
+        attach(std::move(frame.value));
     }
 
-    void place(const YAML::Mark& mark, YAML::anchor_t anchor, json::value value) {
+    void place(
+        const YAML::Mark& mark, YAML::anchor_t anchor, json::value value, std::size_t nodes
+    ) {
+        count(mark, nodes);
         if (anchor != 0) {
-            anchors_[anchor] = {value, 1};
+            anchors_[anchor] = {value, nodes, 0};
         }
         out_.lines.try_emplace(next_pointer(), mark.line + 1);
-        attach(mark, std::move(value));
+        attach(std::move(value));
     }
 
-    void attach(const YAML::Mark& mark, json::value value) {
-        if (++nodes_ > limits::kConfigNodes) {
-            refuse(mark, fmt::format("more than {} values", limits::kConfigNodes));
-        }
+    void attach(json::value value) {
         if (stack_.empty()) {
             out_.value = std::move(value);
         } else if (Frame& frame = stack_.back(); frame.key) {

@@ -17,6 +17,10 @@ namespace {
 constexpr auto kNoMin = std::numeric_limits<std::int64_t>::min();
 constexpr auto kNoMax = std::numeric_limits<std::int64_t>::max();
 constexpr std::size_t kShownBytes = 60;
+// Of one input: a few MiB can hold a million wrong keys, and nobody reads past the first hundred.
+constexpr std::size_t kFaults = 100;
+
+bool has_enough(const FieldPlace& place) { return place.faults.size() > kFaults; }
 
 // "the number 5", "the text \"abc\"": what stood there instead.
 std::string found(const json::value& value) {
@@ -79,6 +83,14 @@ bool within(std::int64_t value, const Rule& rule, std::string_view unit, const F
     return false;
 }
 
+bool has_fitting_size(std::size_t items, const Rule& rule, const FieldPlace& place) {
+    if (items == 0 && rule.min >= 1) {
+        place.fault("must not be empty");
+        return false;
+    }
+    return within(static_cast<std::int64_t>(items), rule, " entries", place);
+}
+
 std::size_t edit_distance(std::string_view a, std::string_view b) {
     std::vector<std::size_t> row(b.size() + 1);
     for (std::size_t j = 0; j <= b.size(); ++j) {
@@ -119,6 +131,13 @@ std::string dotted(std::string_view pointer) {
 }  // namespace
 
 void FieldPlace::fault(std::string message, std::string remedy_text) const {
+    if (has_enough(*this)) {
+        return;
+    }
+    if (faults.size() == kFaults) {
+        faults.push_back(Fault{{}, "there are more faults; these are the first", {}});
+        return;
+    }
     if (remedy_text.empty()) {
         remedy_text = remedy;
     }
@@ -353,7 +372,7 @@ std::optional<std::vector<std::string>> texts(
     Rule item_rule;
     item_rule.check = rule.check;
     std::vector<std::string> out;
-    for (std::size_t i = 0; i < items->size(); ++i) {
+    for (std::size_t i = 0; i < items->size() && !has_enough(place); ++i) {
         // A faulty item keeps its place, so that later checks report the right index.
         out.push_back(text((*items)[i], item_rule, place.at(i)).value_or(""));
     }
@@ -365,10 +384,9 @@ std::optional<std::map<std::string, std::string>> variables(
 ) {
     constexpr std::int64_t kValueBytes = 32 * 1024;  // far from what the kernel takes of one string
     const json::object* entries = object(in, place);
-    if (entries == nullptr) {
+    if (entries == nullptr || !has_fitting_size(entries->size(), rule, place)) {
         return std::nullopt;
     }
-    count(entries->size(), rule, place);
     Rule value_rule;
     value_rule.max = kValueBytes;
     value_rule.check = [](std::string_view value) {
@@ -399,22 +417,17 @@ const json::array* array(const json::value& in, const Rule& rule, const FieldPla
         expected("a list", in, place);
         return nullptr;
     }
-    count(in.get_array().size(), rule, place);
-    return &in.get_array();
+    return has_fitting_size(in.get_array().size(), rule, place) ? &in.get_array() : nullptr;
 }
 
 void count(std::size_t items, const Rule& rule, const FieldPlace& place) {
-    if (items == 0 && rule.min >= 1) {
-        place.fault("must not be empty");
-        return;
-    }
-    static_cast<void>(within(static_cast<std::int64_t>(items), rule, " entries", place));
+    static_cast<void>(has_fitting_size(items, rule, place));
 }
 
 void unknown_keys(const json::object& in, const Names& known, const FieldPlace& place) {
     for (const auto& entry : in) {
         const std::string key(entry.key());
-        if (std::find(known.begin(), known.end(), key) != known.end()) {
+        if (has_enough(place) || std::find(known.begin(), known.end(), key) != known.end()) {
             continue;
         }
         const std::string meant = closest_name(key, known);

@@ -21,7 +21,8 @@ struct JsonFault {
     std::size_t column = 1;
     std::string reason;
 };
-// UTF-8 only, at most limits::kJsonDepth levels, nothing after the value.
+// UTF-8 only, at most limits::kJsonDepth levels, no key twice in one object, nothing after the
+// value.
 [[nodiscard]] std::expected<boost::json::value, JsonFault> parse_json(std::string_view text);
 
 // The body of `request`, or the response that refuses it.

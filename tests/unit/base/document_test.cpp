@@ -4,6 +4,7 @@
 
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -109,6 +110,27 @@ TEST(Document, AliasesCopyTheirValueButMayNeitherRecurseNorExplode) {
         bomb += "]\n";
     }
     EXPECT_THAT(error_of(bomb), HasSubstr("more than 100000 values"));
+}
+
+TEST(Document, AliasesOfALongTextDoNotFillTheMemory) {
+    std::string bomb = "text: &t " + std::string(1'000'000, 'x') + "\nlist: [*t";
+    for (int i = 0; i < 50'000; ++i) {
+        bomb += ",*t";
+    }
+    EXPECT_THAT(error_of(bomb + "]\n"), HasSubstr("t.yaml:2: not valid YAML: more than 100000"));
+}
+
+TEST(Document, AliasesOfAliasesDoNotNestDeeperThanTheBound) {
+    const auto chain = [](int links) {
+        std::string text = "a0: &a0 [[1]]\n";
+        for (int i = 1; i <= links; ++i) {
+            text += fmt::format("a{}: &a{} [{{k: *a{}}}]\n", i, i, i - 1);
+        }
+        return text;
+    };
+    // The outermost map, two levels of the first list, and two of each link.
+    EXPECT_TRUE(parse_yaml("t.yaml", chain(30)).has_value());
+    EXPECT_THAT(error_of(chain(31)), HasSubstr("t.yaml:32: not valid YAML: nested deeper than 64"));
 }
 
 TEST(Document, NestingBeyondTheBoundIsRefused) {

@@ -151,6 +151,21 @@ TEST(Fields, EveryFaultIsReportedAtOnceWithItsPlace) {
     );
 }
 
+TEST(Fields, OfAMillionFaultsTheFirstHundredAreReported) {
+    json::object unknown{{"query", "q"}};
+    json::array wrong;
+    for (int i = 0; i < 20'000; ++i) {
+        unknown["key" + std::to_string(i)] = i;
+        wrong.emplace_back(i);
+    }
+    for (const json::object& body :
+         {unknown, json::object{{"query", "q"}, {"tags", std::move(wrong)}}}) {
+        const auto faults = faults_of(json::serialize(body));
+        ASSERT_EQ(faults.size(), 101U);
+        EXPECT_EQ(faults.back(), "there are more faults; these are the first");
+    }
+}
+
 TEST(Fields, BoundsAreThoseOfTheRuleAndOfTheMembersType) {
     EXPECT_THAT(
         faults_of(R"({"query": "123456789012345678901", "steps": 4294967296, "wait": "61s"})"),
