@@ -44,9 +44,13 @@ class ApiWalk {
 
     // The answer's JSON; null when it is none.
     boost::json::value call(ApiCall call);
+    // Sends all that a body can have wrong by its schema. Part of the first good call() already;
+    // for the other kinds of body of the same operation.
+    void refuse_bad_bodies(const ApiCall& good);
     // Events of a stream that is read elsewhere.
     void check_events(const std::string& operation, const std::vector<SseEvent>& events);
 
+    [[nodiscard]] std::size_t requests() const { return requests_; }
     // Operations without a good call, and those that could fail and never did.
     [[nodiscard]] std::vector<std::string> gaps() const;
 
@@ -59,14 +63,18 @@ class ApiWalk {
     );
     void refuse_bad_paths(const ApiCall& good);
     void refuse_bad_queries(const ApiCall& good);
-    void refuse_bad_bodies(const ApiCall& good);
-    // 422 whose faults name `place`.
+    // The object schema that a body follows: behind references, and of several the one that fits.
+    [[nodiscard]] boost::json::object fitting(
+        const boost::json::value& schema, const boost::json::value& sent
+    ) const;
+    // 422 whose faults name `place`, or what is below it.
     void expect_fault(const ApiCall& bad, const std::string& place);
 
     int port_;
     Headers credentials_;
     boost::json::value document_;
     std::map<std::string, Known> operations_;
+    std::size_t requests_ = 0;
     std::set<std::string> good_;
     std::map<std::string, std::set<int>> failed_;  // statuses, without 401
 };
