@@ -43,7 +43,7 @@ TEST(ParseJson, RefusesAKeyThatStandsTwiceAndNamesTheSecond) {
     ASSERT_FALSE(parsed);
     EXPECT_EQ(parsed.error().reason, "the key \"a\" stands twice in one object");
     EXPECT_EQ(parsed.error().line, 3U);
-    EXPECT_EQ(parsed.error().column, 10U) << "where the key has ended";
+    EXPECT_EQ(parsed.error().column, 9U) << "where the key ends";
     EXPECT_FALSE(parse_json(R"([{"": 1, "": 1}])"));
     EXPECT_TRUE(parse_json(R"({"a": {"a": {"a": [{"a": 1}, {"a": 1}]}}})"));
 }
