@@ -39,6 +39,9 @@ void Log::write(LogLevel level, std::string_view event, boost::json::object fiel
     line["time"] = iso8601(now_ms());
     line["level"] = kNames[static_cast<std::size_t>(level)];
     line["event"] = event;
+    if (secrets_ != nullptr) {
+        secrets_->redact(fields);  // before a cut could leave a part of one
+    }
     for (auto& [key, value] : fields) {
         if (value.is_string() && value.get_string().size() > kMaxText) {
             value = utf8_head(value.get_string(), kMaxText);

@@ -1,6 +1,8 @@
 // The server's own log: one JSON object a line on stderr, with a level, a stable event name and
-// fields. Secrets never go in; messages are cut at 4 KiB. Thread-safe: a line is one write(2).
+// fields. Texts are cut at 4 KiB. Thread-safe: a line is one write(2).
 #pragma once
+
+#include "base/redactor.hpp"
 
 #include <boost/json/object.hpp>
 
@@ -13,8 +15,9 @@ enum class LogLevel : std::uint8_t { debug, info, warning, error, off };
 
 class Log {
   public:
-    // Borrows `fd`, which must outlive the log.
-    Log(int fd, LogLevel least) : fd_(fd), least_(least) {}
+    // Borrows both, which must outlive the log. Values of `secrets` are in no line.
+    Log(int fd, LogLevel least, const Redactor* secrets = nullptr)
+        : fd_(fd), least_(least), secrets_(secrets) {}
 
     void debug(std::string_view event, boost::json::object fields = {}) const;
     void info(std::string_view event, boost::json::object fields = {}) const;
@@ -26,6 +29,7 @@ class Log {
 
     int fd_;
     LogLevel least_;
+    const Redactor* secrets_;
 };
 
 }  // namespace ars::base

@@ -37,13 +37,26 @@ fsmount::PlanOptions plan_options(const LoadedConfig& config, const AppOptions& 
     return plan;
 }
 
+// Under the names by which an operator finds them again.
+base::Redactor secrets_of(const Config& config) {
+    base::Redactor secrets;
+    for (const auto& [name, provider] : config.models.providers) {
+        secrets.add("models.providers." + name, provider.api_key);
+    }
+    for (const WebhookConfig& hook : config.webhooks) {
+        secrets.add("webhooks." + hook.name, hook.secret);
+    }
+    return secrets;
+}
+
 }  // namespace
 
 App::App(LoadedConfig config, AppOptions options)
     : config_(std::move(config)),
       options_(std::move(options)),
       planner_(plan_options(config_, options_)),
-      log_(STDERR_FILENO, options_.log_level),
+      secrets_(secrets_of(config_.config)),
+      log_(STDERR_FILENO, options_.log_level, &secrets_),
       io_(1),
       offload_(kFileThreads) {}
 
@@ -93,6 +106,7 @@ void App::make_models() {
             models::OpenAiClient::Settings settings;
             settings.base_url = provider.base_url;
             settings.api_key = provider.api_key;
+            settings.secrets = secrets_;
             settings.ca_file = provider.ca_file;
             settings.connect_timeout = provider.connect_timeout;
             settings.first_byte_timeout = provider.first_byte_timeout;
@@ -121,6 +135,7 @@ void App::make_runs() {
     settings.max_steps = config.runs.max_steps;
     settings.timeout = config.runs.timeout;
     settings.environment = config_.environment;
+    settings.secrets = secrets_;
     settings.policies = config_.policies.names();
     settings.children_outlive_root = config.runs.children_outlive_root;
     runs_ = std::make_unique<runs::RunService>(runs::RunParts{

@@ -86,6 +86,7 @@ class App {
     LoadedConfig config_;
     AppOptions options_;
     fsmount::MountPlanner planner_;
+    base::Redactor secrets_;  // of the configuration
     base::Log log_;
     base::asio::io_context io_;
     base::Offload offload_;

@@ -119,6 +119,7 @@ OpenAiClient::OpenAiClient(
     : settings_(std::move(settings)), log_(log), jitter_(std::random_device{}()) {
     auto endpoint = parse_endpoint(settings_.base_url);
     settings_.api_key = base::trim(settings_.api_key);  // key files end with a newline
+    settings_.secrets.add("API key", settings_.api_key);
     if (!endpoint) {
         refusal_ = endpoint.error().message;
     } else if (!usable_in_header(settings_.api_key)) {
@@ -221,6 +222,8 @@ base::Task<CallFailure> OpenAiClient::read_refusal(HttpResponse& response, Deadl
         body = "redirects are not followed; Location: " +
                std::string(response.header("location").value_or("(none)"));
     }
+    // Before it is cut: a part of a key would not be found.
+    body = settings_.secrets.redact(std::move(body));
     co_return failure_of_answer(response.status(), body, retry_after_of(response), where_);
 }
 
@@ -322,12 +325,7 @@ base::Error OpenAiClient::presentable(base::Error error, const ModelRequest& req
     if (error.code == "model_rejected") {
         error.message += tool_named_in(error.message, request);
     }
-    const std::string& key = settings_.api_key;
-    for (std::size_t at = 0;
-         !key.empty() && (at = error.message.find(key, at)) != std::string::npos;) {
-        error.message.replace(at, key.size(), "[key]");
-        at += 5;
-    }
+    error.message = settings_.secrets.redact(std::move(error.message));
     return error;
 }
 

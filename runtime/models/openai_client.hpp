@@ -26,8 +26,9 @@ class OpenAiClient final : public ModelClient {
   public:
     struct Settings {
         std::string base_url;  // "http://host:port/v1"; see parse_endpoint for what is accepted
-        std::string
-            api_key;  // may be empty: no Authorization header then. Never logged, cut out of errors
+        std::string api_key;   // may be empty: no Authorization header then
+        // Values that stand in no error text, whatever the provider quotes. The key is one of them.
+        base::Redactor secrets;
         std::string ca_file;  // empty: see find_ca_bundle
         std::chrono::milliseconds connect_timeout = base::limits::kModelConnectTimeout;
         std::chrono::milliseconds first_byte_timeout = base::limits::kModelFirstByteTimeout;

@@ -32,6 +32,7 @@ struct RunSettings {
     std::vector<std::string> policies;  // names: a thread has a scope for each that it used
     // Of every command; an agent's own variables come over it.
     std::map<std::string, std::string> environment = sandbox::default_environment();
+    base::Redactor secrets;  // of the configuration: no text that a run stores may hold one
 };
 
 struct RunParts {

@@ -77,12 +77,14 @@ std::size_t RunSupervisor::live_children_of(store::RunNo run) const {
 }
 
 base::Task<void> RunSupervisor::serve(LiveRunPtr run) {
-    const std::optional<RunEnd> end = co_await serve_until_end(run);
+    std::optional<RunEnd> end = co_await serve_until_end(run);
     co_await base::shield_from_cancellation();
     if (run->stop == StopReason::shutdown) {
         co_return;
     }
     if (end) {
+        // Whatever an error quotes goes to the record, the events and the log from here.
+        end->error_message = parts_.settings.secrets.redact(std::move(end->error_message));
         co_await commit_end(run, *end);
     }
     run->slot = Slots::Place();

@@ -2,6 +2,7 @@
 
 #include "base/fd.hpp"
 
+#include <boost/json/array.hpp>
 #include <boost/json/parse.hpp>
 #include <gtest/gtest.h>
 
@@ -46,6 +47,24 @@ TEST(Log, WritesOneJsonObjectALine) {
     EXPECT_EQ(first.at("text"), "two\nlines");
     EXPECT_EQ(first.at("time").as_string().size(), std::string("2023-11-14T22:13:20.123Z").size());
     EXPECT_EQ(boost::json::parse(lines[1]).as_object().at("level"), "error");
+}
+
+TEST(Log, HasNoSecretInAnyLine) {
+    const std::string key = "sk-\"quoted\"-12345678";
+    Redactor secrets;
+    secrets.add("KEY", key);
+    Pipe pipe = make_pipe().value();
+    const Log log(pipe.write.get(), LogLevel::debug, &secrets);
+    const std::string before(4090, 'x');  // the cut at 4 KiB would be inside the key
+    log.error("refused", {{"reason", "the key " + key}, {"long", before + key}, {"n", 1}});
+    log.info("nested", {{"list", boost::json::array{boost::json::object{{"body", key}}}}});
+    pipe.write.reset();
+    const std::string text = read_to_end(pipe.read.get(), 1'000'000).value();
+    EXPECT_EQ(text.find("quoted"), std::string::npos) << text;
+    EXPECT_EQ(text.find("sk-"), std::string::npos) << text;
+    const auto first = boost::json::parse(text.substr(0, text.find('\n'))).as_object();
+    EXPECT_EQ(first.at("reason"), "the key [redacted:KEY]");
+    EXPECT_EQ(first.at("n"), 1);
 }
 
 TEST(Log, LeavesOutWhatIsBelowTheLeastLevel) {

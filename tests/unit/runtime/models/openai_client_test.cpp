@@ -279,7 +279,9 @@ TEST(OpenAiClient, NeverShowsItsKey) {
     const auto reply = caller.call(request_saying("hi"));
     ASSERT_FALSE(reply);
     EXPECT_EQ(reply.error().code, "model_rejected");
-    EXPECT_THAT(reply.error().message, HasSubstr("Incorrect API key provided: [key]."));
+    EXPECT_THAT(
+        reply.error().message, HasSubstr("Incorrect API key provided: [redacted:API key].")
+    );
     log.write.reset();
     const std::string lines = *base::read_to_end(log.read.get(), 65536);
     EXPECT_THAT(lines, HasSubstr("model_retry"));
