@@ -67,6 +67,9 @@ base::Result<std::unique_ptr<App>> App::build(LoadedConfig config, AppOptions op
     if (auto opened = app->open_store(); !opened) {
         return std::unexpected(opened.error());
     }
+    for (agents::Agent& agent : app->config_.agents) {
+        app->agents_.put(agent);
+    }
     app->make_models();
     sandbox::SandboxOptions tools;
     tools.expected_tier = app->options_.tier;
@@ -141,7 +144,7 @@ void App::make_runs() {
     runs_ = std::make_unique<runs::RunService>(runs::RunParts{
         io_.get_executor(),
         *store_,
-        config_.agents,
+        agents_,
         models_,
         *sandbox_,
         offload_,

@@ -52,6 +52,7 @@ class App {
     [[nodiscard]] runs::RunService& runs() { return *runs_; }
     [[nodiscard]] const LoadedConfig& config() const { return config_; }
     [[nodiscard]] const base::Log& log() const { return log_; }
+    [[nodiscard]] const agents::AgentTable& agents() const { return agents_; }
     [[nodiscard]] sandbox::Sandbox& sandbox() { return *sandbox_; }
 
     [[nodiscard]] FileAccess file_access();
@@ -95,6 +96,7 @@ class App {
     std::unordered_map<std::string, std::weak_ptr<fsmount::Workspace>>
         workspaces_;  // in use, by uid
     std::unique_ptr<store::Store> store_;
+    agents::AgentTable agents_ = agents::AgentTable::with_built_ins();
     models::ModelRegistry models_;
     std::unique_ptr<sandbox::Sandbox> sandbox_;
     std::unique_ptr<runs::RunService> runs_;

@@ -15,9 +15,8 @@ int command_check(const CheckOptions& options) {
         return code;
     }
     fmt::print(
-        "ok: {} agents ({} from files), {} providers, {} API keys\n",
-        loaded.agents.all().size(),
-        loaded.agent_files,
+        "ok: {} agents from files, {} providers, {} API keys\n",
+        loaded.agents.size(),
         loaded.config.models.providers.size(),
         loaded.keys.size()
     );

@@ -210,7 +210,7 @@ int command_serve(const ServeOptions& options) {
     limits.write_timeout = app.config().config.server.write_timeout;
     Api api{
         app.runs(),
-        app.config().agents,
+        app.agents(),
         authenticator,
         app.log(),
         stats,
@@ -231,7 +231,7 @@ int command_serve(const ServeOptions& options) {
         "listening",
         {{"address", address->host},
          {"port", (*listener)->port()},
-         {"agents", app.config().agents.list(local, true).size()},
+         {"agents", app.agents().list(local, true).size()},
          {"child_io", app.sandbox().backend()},
          {"pid", ::getpid()}}
     );

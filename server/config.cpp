@@ -198,12 +198,22 @@ class Loader {
                 broken_slugs_.push_back(file->agent.slug);
                 continue;
             }
+            check_slug_is_free(*file);
             agents_.push_back({file->agent, std::move(file->document)});
-            if (const auto added = out_.agents.add(std::move(file->agent)); !added) {
-                report(agents_.back().document, {{"/slug", added.error().message, ""}});
-            }
+            out_.agents.push_back(std::move(file->agent));
         }
-        out_.agent_files = agents_.size();
+    }
+
+    void check_slug_is_free(const agents::AgentFile& file) {
+        const auto other = std::ranges::find(out_.agents, file.agent.slug, &agents::Agent::slug);
+        if (other != out_.agents.end()) {
+            report(
+                file.document,
+                {{"/slug",
+                  "the slug \"" + file.agent.slug + "\" is already used by " + other->source,
+                  "give one of the two agents another slug"}}
+            );
+        }
     }
 
     void check_agent_policy(const agents::Agent& agent, std::vector<base::Fault>& faults) const {
@@ -214,47 +224,36 @@ class Loader {
     }
 
     // A list that names a missing or unfit agent is dropped silently at run time; in a file it is a
-    // mistake.
+    // mistake. What was made through the API is not known here: files stand on their own.
     void check_subagents() {
-        const std::vector<const agents::Agent*> all = out_.agents.all();
+        std::vector<std::string> main_agents;
         std::vector<std::string> subagents;
-        for (const agents::Agent* agent : all) {
-            if (agent->is_subagent) {
-                subagents.push_back(agent->slug);
+        for (const auto& list : {agents::built_in_agents(), out_.agents}) {
+            for (const agents::Agent& agent : list) {
+                (agent.is_subagent ? subagents : main_agents).push_back(agent.slug);
             }
         }
+        std::ranges::sort(subagents);
+        subagents.erase(std::ranges::unique(subagents).begin(), subagents.end());
         for (const LoadedAgent& loaded : agents_) {
             std::vector<base::Fault> faults;
-            const auto* listed =
-                loaded.document.value.is_object() ? &loaded.agent.context.subagents : nullptr;
-            for (std::size_t i = 0; listed != nullptr && *listed && i < (*listed)->size(); ++i) {
-                check_subagent((**listed)[i], i, all, subagents, faults);
+            const auto& listed = loaded.agent.context.subagents;
+            for (std::size_t i = 0; listed && i < listed->size(); ++i) {
+                const std::string& slug = (*listed)[i];
+                if (!holds(subagents, slug) && !holds(broken_slugs_, slug)) {
+                    FieldPlace{"/config_json/context/subagents", faults, {}}.at(i).fault(
+                        "\"" + slug + "\" " +
+                            (holds(main_agents, slug) ? "is a main agent" : "is no agent"),
+                        "sub-agents: " + base::list_names(subagents)
+                    );
+                }
             }
             report(loaded.document, faults);
         }
     }
 
-    void check_subagent(
-        const std::string& slug,
-        std::size_t index,
-        const std::vector<const agents::Agent*>& all,
-        const std::vector<std::string>& subagents,
-        std::vector<base::Fault>& faults
-    ) const {
-        const auto is = [&slug](const auto& other) { return other == slug; };
-        if (std::any_of(subagents.begin(), subagents.end(), is) ||
-            std::any_of(broken_slugs_.begin(), broken_slugs_.end(), is)) {
-            return;
-        }
-        const bool exists =
-            std::any_of(all.begin(), all.end(), [&slug](const agents::Agent* agent) {
-                return agent->slug == slug;
-            });
-        const FieldPlace place = FieldPlace{"/config_json/context/subagents", faults, {}}.at(index);
-        place.fault(
-            "\"" + slug + "\" " + (exists ? "is a main agent" : "is no agent"),
-            "sub-agents: " + base::list_names(subagents)
-        );
+    static bool holds(const std::vector<std::string>& list, const std::string& item) {
+        return std::ranges::find(list, item) != list.end();
     }
 
     void note_missing_provider_keys() {

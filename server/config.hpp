@@ -110,8 +110,7 @@ struct Config {
 struct LoadedConfig {
     std::string file;
     Config config;
-    agents::AgentTable agents;
-    std::size_t agent_files = 0;
+    std::vector<agents::Agent> agents;  // of the agent files
     Policies policies;
     // Of every command, agents' own variables apart.
     std::map<std::string, std::string> environment;

@@ -12,7 +12,7 @@ namespace ars::server {
 namespace {
 
 HttpResponse one_agent(Api& api, const HttpRequest& request, std::string_view slug) {
-    const agents::Agent* agent = api.agents.find(slug, request.user);
+    const agents::AgentPtr agent = api.agents.find(slug, request.user);
     if (agent == nullptr) {
         return error_response(404, "agent_not_found", "there is no such agent");
     }
@@ -22,7 +22,7 @@ HttpResponse one_agent(Api& api, const HttpRequest& request, std::string_view sl
 HttpResponse list_agents(Api& api, const HttpRequest& request) {
     const std::string with = request.query("include_subagents").value_or("false");
     boost::json::array list;
-    for (const agents::Agent* agent :
+    for (const agents::AgentPtr& agent :
          api.agents.list(request.user, with == "true" || with == "1")) {
         list.push_back(agent_to_json(*agent, request.user));
     }
@@ -30,7 +30,7 @@ HttpResponse list_agents(Api& api, const HttpRequest& request) {
 }
 
 HttpResponse default_agent(Api& api, const HttpRequest& request) {
-    for (const agents::Agent* agent : api.agents.list(request.user, false)) {
+    for (const agents::AgentPtr& agent : api.agents.list(request.user, false)) {
         if (agent->is_default) {
             return one_agent(api, request, agent->slug);
         }

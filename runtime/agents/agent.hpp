@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -77,15 +78,22 @@ struct Agent {
     bool is_subagent = false;
     bool is_default = false;
     bool is_builtin = false;
-    bool lock = true;
+    bool lock = false;  // its file wins over the API
     ShareConfig share_config;
     AgentContext context;
     boost::json::object config_json;  // as written, for the API and the run's snapshot
     std::string icon;
-    std::string created_by;
-    std::string source;  // file it came from; empty for built-ins
+    std::vector<std::string> pics;
+    std::string created_by;  // uid; "" for files and built-ins
+    std::string updated_by;
+    std::string source;         // file it came from; "" when no file says anything about it
+    std::uint64_t version = 0;  // rises by one with each change; 0 = not stored
+    std::string digest;         // sha256 of what the version says
     std::int64_t created_ms = 0;
     std::int64_t updated_ms = 0;
 };
+
+// What holds one keeps it as it was, whatever becomes of the agent.
+using AgentPtr = std::shared_ptr<const Agent>;
 
 }  // namespace ars::agents

@@ -195,6 +195,8 @@ Agent make_agent(FileFields file, const base::Document& document) {
     agent.description = std::move(file.description);
     agent.backend_id = std::move(file.backend_id);
     agent.is_subagent = agent.backend_id == kSubAgentBackend;
+    agent.is_default = agent.slug == kDefaultAgent;
+    agent.is_builtin = agent.slug == kDefaultAgent || agent.slug == kGeneralPurpose;
     agent.lock = file.lock;
     agent.icon = std::move(file.icon);
     agent.context = std::move(file.config_json.context);

@@ -1,4 +1,4 @@
-// The table in memory: agents come from files at boot and never change while the server runs.
+// The table in memory. Agents in it are never changed, only replaced: a run goes on with the one it has.
 #include "runtime/agents/agent_table.hpp"
 
 #include "base/clock.hpp"
@@ -45,96 +45,93 @@ std::vector<std::string> listed(const AgentContext& context) {
 
 }  // namespace
 
-AgentTable::AgentTable() {
-    for (const Agent& agent : std::initializer_list<Agent>{
-             built_in(
-                 kDefaultAgent,
-                 "Default chatbot",
-                 kChatbotBackend,
-                 "Answers questions and works on files with every tool and sub-agent at hand."
-             ),
-             built_in(
-                 kGeneralPurpose,
-                 "General purpose",
-                 kSubAgentBackend,
-                 "Takes any well-described piece of work: analysis, writing, sorting out files."
-             )
-         }) {
-        agents_.emplace(agent.slug, agent);
-    }
+std::vector<Agent> built_in_agents() {
+    return {
+        built_in(
+            kDefaultAgent,
+            "Default chatbot",
+            kChatbotBackend,
+            "Answers questions and works on files with every tool and sub-agent at hand."
+        ),
+        built_in(
+            kGeneralPurpose,
+            "General purpose",
+            kSubAgentBackend,
+            "Takes any well-described piece of work: analysis, writing, sorting out files."
+        )
+    };
 }
 
-base::Result<void> AgentTable::add(Agent agent) {
-    const auto found = agents_.find(agent.slug);
-    if (found != agents_.end() && (!found->second.is_builtin || !found->second.source.empty())) {
-        return base::fail(
-            base::ErrorKind::conflict,
-            "slug_taken",
-            "the slug \"" + agent.slug + "\" is already used by " + found->second.source +
-                "; give one of the two agents another slug"
-        );
+AgentTable AgentTable::with_built_ins() {
+    AgentTable table;
+    for (Agent& agent : built_in_agents()) {
+        table.put(std::move(agent));
     }
-    if (found != agents_.end()) {
-        agent.is_builtin = true;
-    }
-    agent.is_default = agent.slug == kDefaultAgent;
-    if (agent.created_ms == 0) {
-        agent.created_ms = agent.updated_ms = base::now_ms();
-    }
+    return table;
+}
+
+void AgentTable::put(Agent agent) {
     std::string slug = agent.slug;
-    agents_.insert_or_assign(std::move(slug), std::move(agent));
-    return {};
+    agents_.insert_or_assign(std::move(slug), std::make_shared<const Agent>(std::move(agent)));
 }
 
-const Agent* AgentTable::find(std::string_view slug, const User& user) const {
-    const auto found = agents_.find(slug);
-    if (found == agents_.end() || permission(found->second, user) == Permission::none) {
-        return nullptr;
+void AgentTable::erase(std::string_view slug) {
+    if (const auto found = agents_.find(slug); found != agents_.end()) {
+        agents_.erase(found);
     }
-    return &found->second;
 }
 
-std::vector<const Agent*> AgentTable::list(const User& user, bool include_subagents) const {
-    std::vector<const Agent*> out;
+AgentPtr AgentTable::at(std::string_view slug) const {
+    const auto found = agents_.find(slug);
+    return found == agents_.end() ? nullptr : found->second;
+}
+
+AgentPtr AgentTable::find(std::string_view slug, const User& user) const {
+    AgentPtr agent = at(slug);
+    return agent && permission(*agent, user) != Permission::none ? agent : nullptr;
+}
+
+std::vector<AgentPtr> AgentTable::list(const User& user, bool include_subagents) const {
+    std::vector<AgentPtr> out;
     for (const auto& [slug, agent] : agents_) {
-        if ((include_subagents || !agent.is_subagent) &&
-            permission(agent, user) != Permission::none) {
-            out.push_back(&agent);
+        if ((include_subagents || !agent->is_subagent) &&
+            permission(*agent, user) != Permission::none) {
+            out.push_back(agent);
         }
     }
-    std::sort(out.begin(), out.end(), [](const Agent* a, const Agent* b) {
+    std::ranges::sort(out, [](const AgentPtr& a, const AgentPtr& b) {
         return std::tie(b->is_default, a->slug) < std::tie(a->is_default, b->slug);
     });
     return out;
 }
 
-std::vector<const Agent*> AgentTable::allowed_subagents(
+std::vector<AgentPtr> AgentTable::allowed_subagents(
     const AgentContext& context, const User& user
 ) const {
-    std::vector<const Agent*> out;
+    std::vector<AgentPtr> out;
     if (const std::vector<std::string> slugs = listed(context); !slugs.empty()) {
         for (const std::string& slug : slugs) {
-            if (const Agent* agent = find(slug, user); agent != nullptr && agent->is_subagent) {
-                out.push_back(agent);
+            if (AgentPtr agent = find(slug, user); agent && agent->is_subagent) {
+                out.push_back(std::move(agent));
             }
         }
         return out;
     }
-    for (const Agent* agent : list(user, true)) {
+    for (AgentPtr& agent : list(user, true)) {
         if (agent->is_subagent) {
-            out.push_back(agent);
+            out.push_back(std::move(agent));
         }
     }
-    std::sort(out.begin(), out.end(), [](const Agent* a, const Agent* b) {
+    std::ranges::sort(out, [](const AgentPtr& a, const AgentPtr& b) {
         return std::tie(a->name, a->slug) < std::tie(b->name, b->slug);
     });
     return out;
 }
 
-std::vector<const Agent*> AgentTable::all() const {
-    std::vector<const Agent*> out;
+std::vector<AgentPtr> AgentTable::all() const {
+    std::vector<AgentPtr> out;
     for (const auto& [slug, agent] : agents_) {
-        out.push_back(&agent);
+        out.push_back(agent);
     }
     return out;
 }

@@ -17,30 +17,32 @@ namespace ars::agents {
 
 class AgentTable {
   public:
-    // Starts with the built-ins (default-chatbot, general-purpose), which a file of the same slug
-    // replaces.
-    AgentTable();
-    // Refuses a slug that another file already took.
-    [[nodiscard]] base::Result<void> add(Agent agent);
+    [[nodiscard]] static AgentTable with_built_ins();
+    // Replaces the agent of that slug.
+    void put(Agent agent);
+    void erase(std::string_view slug);
 
     // Nullptr when missing or invisible to `user`.
-    [[nodiscard]] const Agent* find(std::string_view slug, const User& user) const;
+    [[nodiscard]] AgentPtr find(std::string_view slug, const User& user) const;
     // Visible agents, the default first, then by slug. Sub-agents only when asked for.
-    [[nodiscard]] std::vector<const Agent*> list(const User& user, bool include_subagents) const;
+    [[nodiscard]] std::vector<AgentPtr> list(const User& user, bool include_subagents) const;
     // The sub-agents that a main agent with this context may call for this user, ordered by name:
     // all visible ones when the list is missing, empty or blank; else those listed (trimmed,
     // first-seen order, invisible ones dropped).
-    [[nodiscard]] std::vector<const Agent*> allowed_subagents(
+    [[nodiscard]] std::vector<AgentPtr> allowed_subagents(
         const AgentContext& context, const User& user
     ) const;
 
-    // Every agent by slug, whoever may see it. For checks at start-up, never for an answer to a
-    // user.
-    [[nodiscard]] std::vector<const Agent*> all() const;
+    // Whoever may see it: for checks and changes, never for an answer to a user.
+    [[nodiscard]] AgentPtr at(std::string_view slug) const;
+    [[nodiscard]] std::vector<AgentPtr> all() const;  // by slug
 
   private:
-    std::map<std::string, Agent, std::less<>> agents_;
+    std::map<std::string, AgentPtr, std::less<>> agents_;
 };
+
+// What is there without any file: default-chatbot and general-purpose.
+[[nodiscard]] std::vector<Agent> built_in_agents();
 
 // Reads one agent file: every fault of it at once, with file, line, key and remedy. `known_tools`,
 // `known_policies` and `known_providers` are what names may refer to.

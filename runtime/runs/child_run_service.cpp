@@ -121,11 +121,11 @@ base::Result<ChildRunService::Plan> ChildRunService::plan(
     const auto allowed = std::find_if(
         parent.subagents.begin(),
         parent.subagents.end(),
-        [&](const agents::Agent* agent) { return agent->slug == request.subagent_slug; }
+        [&](const agents::AgentPtr& agent) { return agent->slug == request.subagent_slug; }
     );
     if (allowed == parent.subagents.end()) {
         std::string names;
-        for (const agents::Agent* agent : parent.subagents) {
+        for (const agents::AgentPtr& agent : parent.subagents) {
             names += (names.empty() ? "" : ", ") + agent->slug;
         }
         return fail(
@@ -199,6 +199,8 @@ base::Result<ChildRunService::Plan> ChildRunService::plan(
         agent.context.model.empty() ? parts_.settings.default_model : agent.context.model;
     run.approval_mode = parent.record.approval_mode;
     run.agent_config = json::serialize(agents::context_to_json(agent.context));
+    run.agent_version = agent.version;
+    run.agent_digest = agent.digest;
     run.max_steps = std::min(agent.context.max_execution_steps, parts_.settings.max_steps);
     run.timeout_ms = parent.deadline.remaining().count();
     return plan;

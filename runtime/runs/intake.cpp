@@ -24,10 +24,10 @@ constexpr std::size_t kThreadIdBytes =
     200;  // LMDB keys end at 511 bytes, a child's id is longer than its parent's
 constexpr std::size_t kRequestIdBytes = 200;
 
-base::Result<const agents::Agent*> chat_agent(
+base::Result<agents::AgentPtr> chat_agent(
     const RunParts& parts, const agents::User& user, const std::string& slug
 ) {
-    const agents::Agent* agent = parts.agents.find(slug, user);
+    agents::AgentPtr agent = parts.agents.find(slug, user);
     if (agent == nullptr) {
         return fail(ErrorKind::not_found, "agent_not_found", fmt::format("no agent \"{}\"", slug));
     }
@@ -147,6 +147,8 @@ base::Result<Intake> check_submission(const RunParts& parts, const SubmitRun& re
         ));
     }
     run.agent_config = boost::json::serialize(agents::context_to_json(agent.context));
+    run.agent_version = agent.version;
+    run.agent_digest = agent.digest;
     const std::uint32_t most =
         std::min(agent.context.max_execution_steps, parts.settings.max_steps);
     run.max_steps = std::min(request.max_steps.value_or(most), most);
@@ -309,6 +311,8 @@ base::Result<Submitted> queue_up(
     out.request = request_for(txn, intake);
     out.request.content = intake.query;
     out.request.agent_config = intake.run.agent_config;
+    out.request.agent_version = intake.run.agent_version;
+    out.request.agent_digest = intake.run.agent_digest;
     txn.put_request(out.request);
     out.message_id = out.request.message_id;
     out.position = queue_position(txn, out.request);

@@ -50,7 +50,7 @@ std::string subagent_section(const LiveRun& run) {
         "\n\n# Sub-agents\nYou can hand work to these sub-agents with `task` (waits for the "
         "answer) or "
         "`subagent_start` and `subagent_await` (several at once):\n";
-    for (const agents::Agent* agent : run.subagents) {
+    for (const agents::AgentPtr& agent : run.subagents) {
         out += fmt::format(
             "- {}: {}\n", agent->slug, agent->description.empty() ? agent->name : agent->description
         );

@@ -35,6 +35,8 @@ store::RunRecord dispatch(store::WriteTxn& txn, store::RequestRecord request) {
     run.model_spec = request.model_spec;
     run.approval_mode = request.approval_mode;
     run.agent_config = request.agent_config;
+    run.agent_version = request.agent_version;
+    run.agent_digest = request.agent_digest;
     run.max_steps = request.max_steps;
     run.timeout_ms = request.timeout_ms;
     store::MessageRecord message;

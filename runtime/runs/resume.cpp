@@ -195,6 +195,8 @@ store::RunRecord next_run(const store::RunRecord& parent, const Resumption& resu
     run.model_spec = parent.model_spec;
     run.approval_mode = parent.approval_mode;
     run.agent_config = parent.agent_config;
+    run.agent_version = parent.agent_version;
+    run.agent_digest = parent.agent_digest;
     // One lineage has one budget: an orchestrator that approves everything gets no endless run.
     run.steps = parent.steps;
     run.max_steps = parent.max_steps;

@@ -36,6 +36,10 @@ void thread_fields(Archive& archive, Record& r) {
 
 template <class Archive, class Record>
 void run_fact_fields(Archive& archive, Record& r) {
+    if (archive.version() >= 4) {
+        archive(r.agent_version);
+        archive(r.agent_digest);
+    }
     if (archive.version() >= 2) {
         archive(r.source);
         archive.enumeration(r.queue_policy, QueuePolicy::steer);
@@ -80,6 +84,10 @@ void run_state_fields(Archive& archive, Record& r) {
 
 template <class Archive, class Record>
 void request_fields(Archive& archive, Record& r) {
+    if (archive.version() >= 4) {
+        archive(r.agent_version);
+        archive(r.agent_digest);
+    }
     archive(r.request_id);
     archive(r.thread);
     archive(r.thread_id);

@@ -88,6 +88,8 @@ struct RunRecord {
     std::string approval_mode;   // snapshot of intake
     std::string
         agent_config;  // JSON text of the agent's context at intake: what the run keeps using
+    std::uint64_t agent_version = 0;  // of the agent at intake
+    std::string agent_digest;         // of that version's definition
     std::string error_type;
     std::string error_message;
     Seq input_message = 0;
@@ -122,6 +124,8 @@ struct RequestRecord {
     std::string model_spec;  // this and the next: snapshots of intake, for the run to come
     std::string approval_mode;
     std::string agent_config;  // until it left the queue
+    std::uint64_t agent_version = 0;
+    std::string agent_digest;
     std::uint32_t max_steps = 0;
     std::int64_t timeout_ms = 0;
     RunNo run = 0;  // dispatched: the run it became; rejected: the run in its way

@@ -21,6 +21,8 @@
 
 namespace ars::store {
 
+inline constexpr std::size_t kEntryKeyBytes = 500;  // LMDB keys end at 511
+
 // Read access to one consistent snapshot. Never keep one across an await.
 class ReadTxn {
   public:
@@ -100,6 +102,20 @@ class ReadTxn {
         std::uint64_t queue, std::int64_t until_ms, std::size_t limit
     ) const;
 
+    // What people manage: agents, users, keys. Small records that change rarely, as JSON text under
+    // a text key such as "user/alice" (registry.cpp).
+    struct Entry {
+        std::string key;
+        std::string value;
+    };
+    [[nodiscard]] std::optional<std::string> entry(std::string_view key) const;
+    // Those whose key begins with `prefix` and is greater than `after`, in the order of keys.
+    [[nodiscard]] std::vector<Entry> entries(
+        std::string_view prefix, std::string_view after = {}, std::size_t limit = SIZE_MAX
+    ) const;
+    // The greatest key that begins with `prefix`.
+    [[nodiscard]] std::optional<Entry> last_entry(std::string_view prefix) const;
+
   protected:
     friend class Store;
     friend class Writer;
@@ -136,6 +152,8 @@ class WriteTxn : public ReadTxn {
     // Where the store keeps an outbox, put_run() puts a root run's end into queue 0 by itself.
     void put_outbox(const OutboxRecord& record);
     void erase_outbox(const OutboxRecord& record);  // as it was read
+    void put_entry(std::string_view key, std::string_view value);  // key <= kEntryKeyBytes
+    void erase_entry(std::string_view key);                        // a missing one is fine
 
   private:
     friend class Store;

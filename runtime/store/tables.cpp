@@ -32,6 +32,7 @@ constexpr std::pair<MDB_dbi Tables::*, const char*> kNames[] = {
     {&Tables::thread_queue, "thread_queue"},
     {&Tables::outbox, "outbox"},
     {&Tables::expired_logs, "expired_logs"},
+    {&Tables::registry, "registry"},
 };
 static_assert(std::size(kNames) == kTableCount);
 

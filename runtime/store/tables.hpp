@@ -42,9 +42,10 @@ struct Tables {
     MDB_dbi thread_queue;   // thread, request -> policy byte, while it is queued
     MDB_dbi outbox;         // queue, due time, run -> attempts
     MDB_dbi expired_logs;   // run -> last event id, ms and n, when its events were dropped
+    MDB_dbi registry;       // text key -> JSON text: what people manage (registry.cpp)
     bool keeps_outbox = false;  // StoreOptions::outbox
 };
-inline constexpr unsigned kTableCount = 19;
+inline constexpr unsigned kTableCount = 20;
 
 // Places in the list of a user's threads: by number, the pinned ones above all others.
 inline constexpr std::uint64_t kPinnedPlace = std::uint64_t{1} << 63U;

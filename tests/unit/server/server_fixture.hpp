@@ -373,7 +373,7 @@ class ServerTest : public ::testing::Test {
     std::string directory_;
     std::unique_ptr<store::Store> store_;
     base::asio::io_context io_{1};
-    agents::AgentTable agents_;
+    agents::AgentTable agents_ = agents::AgentTable::with_built_ins();
     FileAccess files_;
     HttpStats stats_;
     std::unique_ptr<FakeRunManager> runs_;

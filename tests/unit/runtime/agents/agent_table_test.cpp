@@ -28,18 +28,18 @@ Agent private_to(Agent agent, std::string uid) {
     return agent;
 }
 
-std::vector<std::string> slugs(const std::vector<const Agent*>& agents) {
+std::vector<std::string> slugs(const std::vector<AgentPtr>& agents) {
     std::vector<std::string> out;
-    for (const Agent* one : agents) {
+    for (const AgentPtr& one : agents) {
         out.push_back(one->slug);
     }
     return out;
 }
 
 TEST(AgentTable, K1K2SubAgentsAreListedOnlyWhenAskedForAndTheDefaultComesFirst) {
-    AgentTable table;
-    ASSERT_TRUE(table.add(agent("archivist", kChatbotBackend)).has_value());
-    ASSERT_TRUE(table.add(agent("coder", kSubAgentBackend)).has_value());
+    AgentTable table = AgentTable::with_built_ins();
+    table.put(agent("archivist", kChatbotBackend));
+    table.put(agent("coder", kSubAgentBackend));
     EXPECT_THAT(slugs(table.list(kAlice, false)), ElementsAre("default-chatbot", "archivist"));
     EXPECT_THAT(
         slugs(table.list(kAlice, true)),
@@ -48,9 +48,9 @@ TEST(AgentTable, K1K2SubAgentsAreListedOnlyWhenAskedForAndTheDefaultComesFirst) 
 }
 
 TEST(AgentTable, K3FindReturnsSubAgentsButNoInvisibleAgent) {
-    AgentTable table;
-    ASSERT_TRUE(table.add(agent("coder", kSubAgentBackend)).has_value());
-    ASSERT_TRUE(table.add(private_to(agent("secret", kChatbotBackend), "bob")).has_value());
+    AgentTable table = AgentTable::with_built_ins();
+    table.put(agent("coder", kSubAgentBackend));
+    table.put(private_to(agent("secret", kChatbotBackend), "bob"));
     ASSERT_NE(table.find("coder", kAlice), nullptr);
     EXPECT_TRUE(table.find("coder", kAlice)->is_subagent);
     EXPECT_EQ(table.find("secret", kAlice), nullptr);
@@ -59,9 +59,9 @@ TEST(AgentTable, K3FindReturnsSubAgentsButNoInvisibleAgent) {
 }
 
 TEST(AgentTable, K7TheBuiltInsHaveADescriptionAndAnEmptyContext) {
-    const AgentTable table;
+    const AgentTable table = AgentTable::with_built_ins();
     for (const std::string_view slug : {kDefaultAgent, kGeneralPurpose}) {
-        const Agent* found = table.find(slug, kAlice);
+        const AgentPtr found = table.find(slug, kAlice);
         ASSERT_NE(found, nullptr);
         EXPECT_FALSE(found->description.empty());
         EXPECT_TRUE(found->config_json.at("context").as_object().empty());
@@ -70,24 +70,23 @@ TEST(AgentTable, K7TheBuiltInsHaveADescriptionAndAnEmptyContext) {
     }
 }
 
-TEST(AgentTable, AFileReplacesABuiltInOnceAndNoOtherFile) {
-    AgentTable table;
-    ASSERT_TRUE(table.add(agent("default-chatbot", kChatbotBackend, "Mine")).has_value());
+TEST(AgentTable, WhoHoldsAnAgentKeepsItAsItWas) {
+    AgentTable table = AgentTable::with_built_ins();
+    const AgentPtr before = table.find("default-chatbot", kAlice);
+    table.put(agent("default-chatbot", kChatbotBackend, "Mine"));
     EXPECT_EQ(table.find("default-chatbot", kAlice)->name, "Mine");
-    EXPECT_TRUE(table.find("default-chatbot", kAlice)->is_default);
-    const auto twice = table.add(agent("default-chatbot", kChatbotBackend));
-    ASSERT_FALSE(twice.has_value());
-    EXPECT_EQ(twice.error().code, "slug_taken");
-    EXPECT_THAT(twice.error().message, HasSubstr("agents/default-chatbot.yaml"));
-    ASSERT_TRUE(table.add(agent("coder", kSubAgentBackend)).has_value());
-    EXPECT_FALSE(table.add(agent("coder", kChatbotBackend)).has_value());
+    EXPECT_EQ(before->name, "Default chatbot");
+    table.erase("default-chatbot");
+    table.erase("default-chatbot");
+    EXPECT_EQ(table.find("default-chatbot", kAlice), nullptr);
+    EXPECT_EQ(before->name, "Default chatbot");
 }
 
 TEST(AgentTable, AMissingEmptyOrBlankListAllowsEveryVisibleSubAgentOrderedByName) {
-    AgentTable table;
-    ASSERT_TRUE(table.add(agent("zz", kSubAgentBackend, "Analyst")).has_value());
-    ASSERT_TRUE(table.add(private_to(agent("hidden", kSubAgentBackend), "bob")).has_value());
-    ASSERT_TRUE(table.add(agent("main", kChatbotBackend)).has_value());
+    AgentTable table = AgentTable::with_built_ins();
+    table.put(agent("zz", kSubAgentBackend, "Analyst"));
+    table.put(private_to(agent("hidden", kSubAgentBackend), "bob"));
+    table.put(agent("main", kChatbotBackend));
     AgentContext context;
     EXPECT_THAT(
         slugs(table.allowed_subagents(context, kAlice)), ElementsAre("zz", "general-purpose")
@@ -103,11 +102,11 @@ TEST(AgentTable, AMissingEmptyOrBlankListAllowsEveryVisibleSubAgentOrderedByName
 }
 
 TEST(AgentTable, K19AListAllowsWhatItNamesInFirstSeenOrderAndDropsTheRest) {
-    AgentTable table;
-    ASSERT_TRUE(table.add(agent("a", kSubAgentBackend)).has_value());
-    ASSERT_TRUE(table.add(agent("b", kSubAgentBackend)).has_value());
-    ASSERT_TRUE(table.add(agent("main", kChatbotBackend)).has_value());
-    ASSERT_TRUE(table.add(private_to(agent("hidden", kSubAgentBackend), "bob")).has_value());
+    AgentTable table = AgentTable::with_built_ins();
+    table.put(agent("a", kSubAgentBackend));
+    table.put(agent("b", kSubAgentBackend));
+    table.put(agent("main", kChatbotBackend));
+    table.put(private_to(agent("hidden", kSubAgentBackend), "bob"));
     AgentContext context;
     context.subagents = {" b ", "missing", "a", "b", "main", "hidden"};
     EXPECT_THAT(slugs(table.allowed_subagents(context, kAlice)), ElementsAre("b", "a"));

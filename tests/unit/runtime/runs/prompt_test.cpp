@@ -57,7 +57,7 @@ using Names = std::vector<std::string>;
 
 TEST_F(OfferedTools, K35ASubAgentNeverGetsWhatOnlyAPersonOrAMainAgentCanUse) {
     run_.record.type = store::RunType::subagent;
-    run_.subagents = {&helper_};
+    run_.subagents = {std::make_shared<const agents::Agent>(helper_)};
     EXPECT_EQ(offered(), (Names{"execute", "read_file", "write_file", "edit_file"}));
 }
 
@@ -80,12 +80,12 @@ TEST_F(OfferedTools, SubAgentToolsNeedSomebodyToCall) {
             "install_skill"
         })
     );
-    run_.subagents = {&helper_};
+    run_.subagents = {std::make_shared<const agents::Agent>(helper_)};
     EXPECT_EQ(offered().size(), all_.size());
 }
 
 TEST_F(OfferedTools, AnAllowListLimitsToolsButNotThoseForSubAgents) {
-    run_.subagents = {&helper_};
+    run_.subagents = {std::make_shared<const agents::Agent>(helper_)};
     run_.context.tools = Names{"read_file"};
     EXPECT_EQ(offered(), (Names{"read_file", "task", "subagent_start"}));
     run_.context.tools = Names{};

@@ -266,7 +266,7 @@ class RunsTest : public fsmount::WorkspaceTest {
 
     base::Log log_{2, base::LogLevel::off};
     agents::User alice_{"alice", agents::UserRole::user, {}};
-    agents::AgentTable agents_;
+    agents::AgentTable agents_ = agents::AgentTable::with_built_ins();
     base::Offload offload_{1};
     NoSandbox sandbox_;
     ToldModel::Answer answer_;

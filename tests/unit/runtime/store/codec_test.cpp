@@ -57,6 +57,8 @@ RunRecord full_run() {
     run.input_message = 10;
     run.output_message = 11;
     run.steps = 12;
+    run.agent_version = 12;
+    run.agent_digest = "5e";
     run.max_steps = 300;
     run.timeout_ms = 3600000;
     run.served_ms = 5;
@@ -85,6 +87,8 @@ RequestRecord full_request() {
     request.model_spec = "main:m";
     request.approval_mode = "default";
     request.agent_config = "{}";
+    request.agent_version = 3;
+    request.agent_digest = "ab";
     request.max_steps = 4;
     request.timeout_ms = 5;
     request.run = 6;
@@ -179,14 +183,28 @@ TEST(Codec, AThreadThatVersionTwoWroteIsRead) {
 TEST(Codec, FactsOfARunThatVersionOneWroteAreRead) {
     RunRecord in = full_run();
     in.source.clear();
+    in.agent_version = 0;
+    in.agent_digest.clear();
     const std::string today = encode_run_facts(in);
-    // What version 2 added stands first: the empty source and the policy, a byte each.
+    // What versions 4 and 2 added stands first: a zero and an empty text, the empty source and the
+    // policy, a byte each.
     RunRecord out;
-    ASSERT_TRUE(decode_run_facts("\x01" + today.substr(3), out));
+    ASSERT_TRUE(decode_run_facts("\x01" + today.substr(5), out));
     EXPECT_EQ(out.id, in.id);
     EXPECT_EQ(out.created_ms, in.created_ms);
     EXPECT_EQ(out.source, "chat");
     EXPECT_EQ(out.queue_policy, QueuePolicy::enqueue);
+}
+
+TEST(Codec, ARequestThatVersionThreeWroteIsRead) {
+    RequestRecord in = full_request();
+    in.agent_version = 0;
+    in.agent_digest.clear();
+    const std::string today = encode_request(in);
+    // What version 4 added stands first: a zero and an empty text, a byte each.
+    const auto out = decode_request("\x03" + today.substr(3));
+    ASSERT_TRUE(out);
+    EXPECT_EQ(encode_request(*out), today);
 }
 
 TEST(Codec, ARunSurvivesTheRoundTripInTwoHalves) {
@@ -199,6 +217,8 @@ TEST(Codec, ARunSurvivesTheRoundTripInTwoHalves) {
     EXPECT_EQ(out.thread_id, in.thread_id);
     EXPECT_EQ(out.uid, in.uid);
     EXPECT_EQ(out.agent_slug, in.agent_slug);
+    EXPECT_EQ(out.agent_version, 12U);
+    EXPECT_EQ(out.agent_digest, "5e");
     EXPECT_EQ(out.request_id, in.request_id);
     EXPECT_EQ(out.body_digest, in.body_digest);
     EXPECT_EQ(out.type, in.type);
