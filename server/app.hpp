@@ -7,6 +7,7 @@
 #include "base/result.hpp"
 #include "fsmount/mount_plan.hpp"
 #include "fsmount/workspace.hpp"
+#include "runtime/agents/agent_table.hpp"
 #include "runtime/models/model_registry.hpp"
 #include "runtime/runs/event_retention.hpp"
 #include "runtime/runs/run_service.hpp"

@@ -1,5 +1,7 @@
 #include "server/config.hpp"
 
+#include "runtime/agents/agent_file.hpp"
+#include "runtime/agents/agent_table.hpp"
 #include "runtime/tools/builtin.hpp"
 #include "server/config_checks.hpp"
 #include "server/config_fields.hpp"

@@ -4,7 +4,6 @@
 
 #include "base/limits.hpp"
 #include "runtime/agents/agent.hpp"
-#include "runtime/agents/agent_table.hpp"
 #include "runtime/models/scripted_script.hpp"
 #include "runtime/runs/request_queue.hpp"
 #include "server/auth.hpp"

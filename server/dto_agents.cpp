@@ -1,5 +1,7 @@
 #include "server/dto_agents.hpp"
 
+#include "runtime/agents/agent_context.hpp"
+#include "runtime/agents/agent_table.hpp"
 #include "runtime/agents/share_config.hpp"
 #include "server/dto_runs.hpp"
 
@@ -11,25 +13,17 @@ namespace json = boost::json;
 
 namespace {
 
-constexpr std::string_view kAdminFields[] = {
-    "tool_approval_mode",
-    "max_execution_steps",
-    "model_retry_times",
-    "summary_threshold",
-    "summary_keep_messages",
-    "summary_prompt",
-    "summary_tool_result_token_limit",
-    "summary_l2_trigger_ratio",
-    "policy",
-};
-
 json::object visible_config(const json::object& config, const agents::User& user) {
     json::object out = config;
     json::value* context = out.if_contains("context");
     if (user.role == agents::UserRole::user && context != nullptr && context->is_object()) {
-        for (const std::string_view field : kAdminFields) {
-            context->get_object().erase(field);
+        json::object shown;
+        for (const auto& entry : context->get_object()) {
+            if (!agents::is_admin_field(entry.key())) {
+                shown.insert(entry);
+            }
         }
+        *context = std::move(shown);
     }
     return out;
 }

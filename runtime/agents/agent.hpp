@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/limits.hpp"
+#include "base/result.hpp"
 
 #include <boost/json/object.hpp>
 
@@ -69,6 +70,10 @@ struct AgentContext {
     double summary_l2_trigger_ratio = 0.4;
     std::uint32_t model_retry_times = base::limits::kModelRetries;
 };
+
+// As a run's snapshot holds it: every field, and what it lacks is the default.
+[[nodiscard]] base::Result<AgentContext> parse_context(const boost::json::object& context);
+[[nodiscard]] boost::json::object context_to_json(const AgentContext& context);
 
 struct Agent {
     std::string slug;

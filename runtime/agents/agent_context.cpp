@@ -2,7 +2,6 @@
 #include "runtime/agents/agent_context.hpp"
 
 #include "base/text.hpp"
-#include "runtime/agents/agent_table.hpp"
 
 #include <algorithm>
 
@@ -128,6 +127,21 @@ const base::Fields<AgentContext>& agent_context_fields() {
                 {.max = kRetriesMax, .doc = "Tries after a failed model call."}
             );
     return fields;
+}
+
+bool is_admin_field(std::string_view name) {
+    static constexpr std::string_view kNames[] = {
+        "tool_approval_mode",
+        "max_execution_steps",
+        "model_retry_times",
+        "summary_threshold",
+        "summary_keep_messages",
+        "summary_prompt",
+        "summary_tool_result_token_limit",
+        "summary_l2_trigger_ratio",
+        "policy",
+    };
+    return std::ranges::find(kNames, name) != std::end(kNames);
 }
 
 base::Result<AgentContext> parse_context(const boost::json::object& context) {

@@ -4,8 +4,13 @@
 #include "base/fields.hpp"
 #include "runtime/agents/agent.hpp"
 
+#include <string_view>
+
 namespace ars::agents {
 
 [[nodiscard]] const base::Fields<AgentContext>& agent_context_fields();
+
+// Those that bind a run against its user's wish: plain users neither see nor set them.
+[[nodiscard]] bool is_admin_field(std::string_view name);
 
 }  // namespace ars::agents

@@ -1,8 +1,6 @@
 // Every agent of the appliance, and who may see which.
 #pragma once
 
-#include "base/document.hpp"
-#include "base/result.hpp"
 #include "runtime/agents/agent.hpp"
 
 #include <map>
@@ -43,29 +41,5 @@ class AgentTable {
 
 // What is there without any file: default-chatbot and general-purpose.
 [[nodiscard]] std::vector<Agent> built_in_agents();
-
-// Reads one agent file: every fault of it at once, with file, line, key and remedy. `known_tools`,
-// `known_policies` and `known_providers` are what names may refer to.
-struct KnownNames {
-    std::vector<std::string> tools;
-    std::vector<std::string> providers;
-    std::vector<std::string> policies;
-};
-struct AgentFile {
-    Agent agent;
-    std::vector<base::Fault> faults;  // agent is usable only when empty
-    base::Document document;
-};
-[[nodiscard]] base::Result<AgentFile> load_agent_file(
-    const std::string& path, const KnownNames& known
-);
-// The same of a text; `file` is its name in messages.
-[[nodiscard]] base::Result<AgentFile> parse_agent_file(
-    std::string file, std::string_view text, const KnownNames& known
-);
-
-// The same field table for a context stored in a run's snapshot.
-[[nodiscard]] base::Result<AgentContext> parse_context(const boost::json::object& context);
-[[nodiscard]] boost::json::object context_to_json(const AgentContext& context);
 
 }  // namespace ars::agents

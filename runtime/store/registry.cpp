@@ -1,9 +1,10 @@
 // What people manage, in one table of text keys. It is read whole at boot and written when a person
-// changes something, so that nothing here has to be fast; what matters is that it is one commit with
-// whatever else the change writes.
+// changes something, so that nothing here has to be fast; what matters is that it is one commit
+// with whatever else the change writes.
 #include "runtime/store/journal.hpp"
 #include "runtime/store/store.hpp"
 
+#include <algorithm>
 #include <stdexcept>
 
 namespace ars::store {
@@ -31,7 +32,8 @@ std::vector<ReadTxn::Entry> ReadTxn::entries(
 ) const {
     std::vector<Entry> out;
     Cursor cursor(raw(txn_), tables_->registry);
-    for (bool more = cursor.at_or_after(after > prefix ? after : prefix);
+    const std::string_view from = std::max(after, prefix);
+    for (bool more = from.empty() ? cursor.first() : cursor.at_or_after(from);
          more && out.size() < limit && cursor.key().starts_with(prefix);
          more = cursor.next()) {
         if (after.empty() || cursor.key() > after) {

@@ -1,5 +1,6 @@
+#include "runtime/agents/agent_file.hpp"
+
 #include "base/digest.hpp"
-#include "runtime/agents/agent_table.hpp"
 
 #include <boost/json/serialize.hpp>
 #include <gmock/gmock.h>
@@ -15,7 +16,13 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-const KnownNames kKnown{{"execute", "read_file", "write_file"}, {"main", "demo"}, {"default"}};
+const KnownNames kKnown{
+    .tools = {"execute", "read_file", "write_file"},
+    .providers = {"main", "demo"},
+    .policies = {"default"},
+    .skills = {"s1"},
+    .knowledges = {"handbook"},
+};
 
 struct Loaded {
     Agent agent;
@@ -168,6 +175,20 @@ TEST(AgentFile, AModelSpecWithoutProviderAndAnUnlistedPreloadedSkillAreFaults) {
             HasSubstr("model: \"gpt-x\" is not a model spec; write <provider>:<model>; providers: "
                       "main and demo"),
             HasSubstr("preload_skills[0]: \"s2\" is not among `skills`")
+        )
+    );
+}
+
+TEST(AgentFile, NamesThatNothingHasAreRefusedWithTheKnownOnes) {
+    EXPECT_THAT(
+        load("slug: a\nconfig_json:\n  context:\n    skills: [s11]\n    mcps: [web]\n"
+             "    knowledges: [book]\n")
+            .faults,
+        ElementsAre(
+            "5: config_json.context.mcps[0]: unknown MCP server \"web\"; known: none",
+            "4: config_json.context.skills[0]: unknown skill \"s11\"; did you mean \"s1\"? known: "
+            "s1",
+            HasSubstr("unknown knowledge base \"book\"; known: handbook")
         )
     );
 }
