@@ -53,7 +53,7 @@ Part agents_part() {
     };
     part.operations.push_back(
         Operation(Method::get, "/api/agent", "listAgents", "The agents you may call.")
-            .query("include_subagents", boolean(), "Sub-agents too.")
+            .query("include_subagents", text(), "true: sub-agents too.")
             .answers(200, object({{"agents", list(ref("Agent"))}}))
     );
     part.operations.push_back(

@@ -195,6 +195,13 @@ Operation&& Operation::answers_events(std::string_view component) && {
     return std::move(*this);
 }
 
+Operation&& Operation::answers_lines(std::string_view component) && {
+    json::object media = content("application/x-ndjson", text());
+    media["application/x-ndjson"].as_object()["x-line-data"] = ref(component);
+    answer(200, "One line of JSON for each.", std::move(media));
+    return std::move(*this);
+}
+
 Operation&& Operation::fails(std::initializer_list<int> statuses) && {
     for (const int status : statuses) {
         out_["responses"].as_object()[std::to_string(status)] = failure_ref(status);

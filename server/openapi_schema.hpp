@@ -62,6 +62,8 @@ class Operation {
     ) &&;
     // Server-sent events whose `data` is JSON of this component.
     Operation&& answers_events(std::string_view component) &&;
+    // Lines of JSON, each of this component.
+    Operation&& answers_lines(std::string_view component) &&;
     // {"detail": ...} with one of these.
     Operation&& fails(std::initializer_list<int> statuses) &&;
 

@@ -256,7 +256,7 @@ Part threads_part() {
             .path("id", kId)
             .query("include_messages", boolean(), "And its newest 1000 messages.")
             .answers(200, ref("ThreadState"))
-            .fails({404})
+            .fails({404, 422})
     );
     add_checkpoints(out);
     return part;

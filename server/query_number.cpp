@@ -26,4 +26,21 @@ std::expected<std::size_t, HttpResponse> number_of(
     return value;
 }
 
+std::expected<bool, HttpResponse> flag_of(
+    const HttpRequest& request, std::string_view name, bool otherwise
+) {
+    const auto text = request.query(name);
+    if (!text) {
+        return otherwise;
+    }
+    if (*text == "true" || *text == "1") {
+        return true;
+    }
+    if (*text == "false" || *text == "0") {
+        return false;
+    }
+    return std::unexpected(faults_response({{"/" + std::string(name), "must be true or false", ""}})
+    );
+}
+
 }  // namespace ars::server

@@ -1,4 +1,4 @@
-// Whole numbers in the query of a request.
+// Whole numbers and switches in the query of a request.
 #pragma once
 
 #include "server/http_message.hpp"
@@ -12,6 +12,11 @@ namespace ars::server {
 // The number `name`, `otherwise` when it is not there; outside 0..`most` a refusal that names it.
 [[nodiscard]] std::expected<std::size_t, HttpResponse> number_of(
     const HttpRequest& request, std::string_view name, std::size_t otherwise, std::size_t most
+);
+
+// true (1) or false (0); anything else is refused: it would be taken for the other one.
+[[nodiscard]] std::expected<bool, HttpResponse> flag_of(
+    const HttpRequest& request, std::string_view name, bool otherwise
 );
 
 }  // namespace ars::server

@@ -4,6 +4,7 @@
 #include "server/dto_resume.hpp"
 #include "server/dto_runs.hpp"
 #include "server/http_error.hpp"
+#include "server/query_number.hpp"
 #include "server/router.hpp"
 #include "server/sse_stream.hpp"
 
@@ -127,16 +128,16 @@ HttpResponse follow_run(Api& api, const HttpRequest& request) {
     if (!cursor) {
         return std::move(cursor.error());
     }
-    const std::string verbose = request.query("verbose").value_or("true");
-    if (verbose != "true" && verbose != "false") {
-        return faults_response({{"/verbose", "must be true or false", ""}});
+    auto verbose = flag_of(request, "verbose", true);
+    if (!verbose) {
+        return std::move(verbose.error());
     }
     HttpResponse response;
     response.content_type = "text/event-stream";
     response.headers.emplace_back("Cache-Control", "no-cache");
     response.headers.emplace_back("X-Accel-Buffering", "no");
     response.stream = std::make_unique<RunEventStream>(
-        api, std::move(*run), *cursor, verbose == "true" ? Detail::full : Detail::brief
+        api, std::move(*run), *cursor, *verbose ? Detail::full : Detail::brief
     );
     return response;
 }

@@ -115,9 +115,12 @@ HttpResponse get_state(Api& api, const HttpRequest& request) {
     if (!thread) {
         return error_response(thread.error());
     }
-    const bool with_messages = request.query("include_messages").value_or("false") == "true";
+    auto with_messages = flag_of(request, "include_messages", false);
+    if (!with_messages) {
+        return std::move(with_messages.error());
+    }
     return api.runs.store().read([&](const store::ReadTxn& txn) {
-        return json_response(state_to_json(txn, *thread, with_messages ? kHistoryDefault : 0));
+        return json_response(state_to_json(txn, *thread, *with_messages ? kHistoryDefault : 0));
     });
 }
 

@@ -43,12 +43,6 @@ void OpenApi::walk_runs() {
     walk_->call(
         {.operation = "followRun",
          .path = {{"id", id}},
-         .query = {{"verbose", "maybe"}},
-         .status = 422}
-    );
-    walk_->call(
-        {.operation = "followRun",
-         .path = {{"id", id}},
          .status = 400,
          .headers = {{"Last-Event-ID", "no cursor"}}}
     );

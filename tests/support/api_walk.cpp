@@ -231,6 +231,11 @@ void ApiWalk::refuse_bad_queries(const ApiCall& good) {
             expect_fault(bad, "/" + name);
         }
         const json::object& schema = entry.at("schema").as_object();
+        if (schema.at("type") == "boolean") {
+            ApiCall bad = good;
+            bad.query[name] = "maybe";
+            expect_fault(bad, "/" + name);
+        }
         if (const json::value* most = schema.if_contains("maximum")) {
             ApiCall last = good;
             last.query[name] = std::to_string(most->to_number<std::int64_t>());
