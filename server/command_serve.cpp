@@ -207,6 +207,7 @@ int command_serve(const ServeOptions& options) {
     HttpStats stats;
     HttpLimits limits;
     limits.heartbeat = app.config().config.server.heartbeat;
+    limits.read_timeout = app.config().config.server.read_timeout;
     limits.write_timeout = app.config().config.server.write_timeout;
     Api api{
         app.runs(),

@@ -48,6 +48,7 @@ struct ProviderConfig {
 struct ServerConfig {
     std::string listen = "127.0.0.1:5050";
     std::chrono::milliseconds heartbeat = base::limits::kSseHeartbeat;
+    std::chrono::milliseconds read_timeout = base::limits::kHttpReadTimeout;
     std::chrono::milliseconds write_timeout = base::limits::kHttpWriteTimeout;
 };
 struct MountsConfig {

@@ -53,6 +53,13 @@ const Fields<ServerConfig>& server_fields() {
                  .doc = "A comment on an event stream after this much silence."}
             )
             .duration(
+                "read_timeout",
+                &ServerConfig::read_timeout,
+                {.min = 100 * kMillisecond,
+                 .max = kHour,
+                 .doc = "How long a request may take to arrive; of an upload, its next piece."}
+            )
+            .duration(
                 "write_timeout",
                 &ServerConfig::write_timeout,
                 {.min = 100 * kMillisecond,

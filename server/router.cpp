@@ -121,6 +121,10 @@ const Router::Node* Router::find(HttpRequest& request) const {
 }
 
 std::optional<HttpResponse> Router::admit(HttpRequest& request) const {
+    // Taken for absent, a parameter that can't be read would make the answer to another question.
+    if (!percent_decode(request.raw_query(), true)) {
+        return error_response(400, "bad_query", "the query has a \"%\" that is no %XX escape");
+    }
     const Node* node = find(request);
     if (node == nullptr) {
         return no_such_path();

@@ -209,6 +209,17 @@ TEST_F(HttpSessionTest, UnknownPathsGet404) {
     EXPECT_EQ(get("/api/agent/" + std::string(2000, 'a')).status, 404);
 }
 
+TEST_F(HttpSessionTest, AQueryWithABrokenEscapeGets400) {
+    start();
+    RawClient client = connect();
+    for (const char* query : {"limit=%zz", "limit=1&offset=%", "%2=1", "q=a%2"}) {
+        client.request("GET /api/chat/threads?" + std::string(query));
+        EXPECT_EQ(client.read_response().code(), "bad_query") << query;
+    }
+    client.request("GET /api/chat/threads?agent_id=%FF+%00");
+    EXPECT_EQ(client.read_response().status, 200);
+}
+
 TEST_F(HttpSessionTest, BodiesThatAreNotJsonGet415) {
     start();
     RawClient client = connect();
