@@ -1,6 +1,7 @@
 #include "server/http_error.hpp"
 
 #include "base/fields.hpp"
+#include "base/text.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/serialize.hpp>
@@ -57,7 +58,8 @@ HttpResponse error_response(
 ) {
     boost::json::object detail;
     detail["code"] = code;
-    detail["message"] = message;
+    // It may name what the client sent, which may be any bytes; the answer is UTF-8.
+    detail["message"] = base::is_utf8(message) ? std::string(message) : base::to_utf8(message).text;
     for (auto& entry : more) {
         detail[entry.key()] = std::move(entry.value());
     }

@@ -240,8 +240,9 @@ base::Task<HttpResponse> delete_file(Api& api, const HttpRequest& request) {
         return target.scope.paths.remove(target.guest(), base::Deadline::after(kTreeRemoval));
     };
     const auto removed = co_await api.files.offload->run(work);
-    co_return removed ? json_response({{"success", true}, {"path", "/" + target->path}})
-                      : file_error_response(removed.error());
+    co_return removed
+        ? json_response({{"success", true}, {"path", fsmount::quote_path("/" + target->path)}})
+        : file_error_response(removed.error());
 }
 
 base::Task<HttpResponse> make_directory(Api& api, const HttpRequest& request) {

@@ -187,6 +187,13 @@ base::Task<base::Result<store::ThreadRecord>> RunService::create_thread(NewThrea
                 );
             }
         }
+        if (txn.thread_by_request(thread.uid, thread.request_id)) {  // a fork's
+            return fail(
+                ErrorKind::conflict,
+                "request_id_conflict",
+                "this request_id was used for a different request; use a new one"
+            );
+        }
         txn.put_thread(thread);
         thread.root = thread.no;
         txn.put_thread(thread);

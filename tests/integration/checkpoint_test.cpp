@@ -109,6 +109,13 @@ TEST_F(Checkpoints, S31S62AForkGoesOnAloneAlsoAfterAKill) {
         fork({{"checkpoint_id", middle}, {"title", "another way"}, {"request_id", "f1"}});
     EXPECT_EQ(text(again.json().as_object(), "id"), other);
     EXPECT_EQ(fork({{"request_id", "f1"}}).status, 409);
+    const HttpReply fresh = http_json(
+        server.port(),
+        "POST",
+        "/api/chat/thread",
+        json::object{{"agent_id", "main"}, {"request_id", "f1"}}
+    );
+    EXPECT_EQ(fresh.status, 409) << fresh.body;
     server.kill();
     server.start();
     // The file is where it was: files are not versioned.

@@ -205,7 +205,9 @@ TEST_F(FileRoutesTest, NamesThatAreNoUtf8TravelBothWays) {
     const RawResponse uploaded = upload(form_head() + file("\xfe", "y"));
     EXPECT_EQ(uploaded.status, 201) << uploaded.body;
     EXPECT_EQ(fetch("/\xfe").body, "y");
-    EXPECT_EQ(send("DELETE", at("/file", "/\xfe")).status, 200);
+    const RawResponse removed = send("DELETE", at("/file", "/\xfe"));
+    EXPECT_EQ(removed.status, 200);
+    EXPECT_EQ(removed.json().at("path"), R"($'/\xfe')");
     EXPECT_EQ(names().size(), 1U);
 }
 
