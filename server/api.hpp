@@ -4,7 +4,8 @@
 
 #include "base/limits.hpp"
 #include "base/log.hpp"
-#include "runtime/agents/agent_table.hpp"
+#include "runtime/agents/agent_catalog.hpp"
+#include "runtime/agents/agent_definition.hpp"
 #include "runtime/runs/run_manager.hpp"
 #include "server/auth.hpp"
 #include "server/file_transfer.hpp"
@@ -16,11 +17,15 @@
 namespace ars::server {
 
 class Router;
+class Reloader;
 
 // All parts outlive the listener.
 struct Api {
     runs::RunManager& runs;
-    const agents::AgentTable& agents;
+    const agents::AgentTable& agents;  // of the catalog
+    agents::AgentCatalog& catalog;
+    agents::KnownNames names;  // what agents may name, sub-agents apart
+    Reloader& reloader;
     const Authenticator& authenticator;
     const base::Log& log;
     HttpStats& stats;
@@ -35,6 +40,8 @@ struct Api {
 };
 
 void add_agent_routes(Router& router);
+void add_backend_routes(Router& router);
+void add_reload_routes(Router& router);
 void add_run_routes(Router& router);
 void add_request_routes(Router& router);
 void add_thread_routes(Router& router);

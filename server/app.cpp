@@ -67,8 +67,8 @@ base::Result<std::unique_ptr<App>> App::build(LoadedConfig config, AppOptions op
     if (auto opened = app->open_store(); !opened) {
         return std::unexpected(opened.error());
     }
-    for (agents::Agent& agent : app->config_.agents) {
-        app->agents_.put(agent);
+    if (auto loaded = app->load_agents(); !loaded) {
+        return std::unexpected(loaded.error());
     }
     app->make_models();
     sandbox::SandboxOptions tools;
@@ -98,6 +98,18 @@ base::Result<void> App::open_store() {
         return std::unexpected(opened.error());
     }
     store_ = std::move(*opened);
+    return {};
+}
+
+base::Result<void> App::load_agents() {
+    agents_ = std::make_unique<agents::AgentCatalog>(*store_, log_);
+    auto loaded = agents_->load(config_.agents);
+    if (!loaded) {
+        return std::unexpected(loaded.error());
+    }
+    reloader_ = std::make_unique<Reloader>(
+        io_.get_executor(), config_, *agents_, offload_, log_, [](const LoadedConfig&) {}
+    );
     return {};
 }
 
@@ -144,7 +156,7 @@ void App::make_runs() {
     runs_ = std::make_unique<runs::RunService>(runs::RunParts{
         io_.get_executor(),
         *store_,
-        agents_,
+        agents_->table(),
         models_,
         *sandbox_,
         offload_,

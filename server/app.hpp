@@ -7,7 +7,7 @@
 #include "base/result.hpp"
 #include "fsmount/mount_plan.hpp"
 #include "fsmount/workspace.hpp"
-#include "runtime/agents/agent_table.hpp"
+#include "runtime/agents/agent_catalog.hpp"
 #include "runtime/models/model_registry.hpp"
 #include "runtime/runs/event_retention.hpp"
 #include "runtime/runs/run_service.hpp"
@@ -15,6 +15,7 @@
 #include "sandbox/scope.hpp"
 #include "server/config.hpp"
 #include "server/file_transfer.hpp"
+#include "server/reloader.hpp"
 #include "server/webhooks.hpp"
 
 #include <boost/asio/io_context.hpp>
@@ -53,7 +54,8 @@ class App {
     [[nodiscard]] runs::RunService& runs() { return *runs_; }
     [[nodiscard]] const LoadedConfig& config() const { return config_; }
     [[nodiscard]] const base::Log& log() const { return log_; }
-    [[nodiscard]] const agents::AgentTable& agents() const { return agents_; }
+    [[nodiscard]] agents::AgentCatalog& agents() { return *agents_; }
+    [[nodiscard]] Reloader& reloader() { return *reloader_; }
     [[nodiscard]] sandbox::Sandbox& sandbox() { return *sandbox_; }
 
     [[nodiscard]] FileAccess file_access();
@@ -78,6 +80,7 @@ class App {
   private:
     App(LoadedConfig config, AppOptions options);
     base::Result<void> open_store();
+    base::Result<void> load_agents();
     void make_models();
     void make_runs();
     [[nodiscard]] base::Result<sandbox::ScopeSpec> scope_spec(
@@ -97,12 +100,13 @@ class App {
     std::unordered_map<std::string, std::weak_ptr<fsmount::Workspace>>
         workspaces_;  // in use, by uid
     std::unique_ptr<store::Store> store_;
-    agents::AgentTable agents_ = agents::AgentTable::with_built_ins();
+    std::unique_ptr<agents::AgentCatalog> agents_;
     models::ModelRegistry models_;
     std::unique_ptr<sandbox::Sandbox> sandbox_;
     std::unique_ptr<runs::RunService> runs_;
     std::unique_ptr<Webhooks> webhooks_;
     std::unique_ptr<runs::EventRetention> retention_;
+    std::unique_ptr<Reloader> reloader_;
 };
 
 }  // namespace ars::server

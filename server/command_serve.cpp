@@ -152,6 +152,17 @@ void rethrow(std::exception_ptr error) {
     }
 }
 
+// The answer is in the log, and at GET /api/system/reload.
+base::Task<void> reload_on_signal(Serving* serving) {
+    base::asio::signal_set signals(serving->app.io(), SIGHUP);
+    while (!serving->stopping) {
+        co_await signals.async_wait(base::asio::use_awaitable);
+        agents::Accompany silent = [](store::WriteTxn&, const agents::AgentVersion&) {};
+        const auto report = co_await serving->app.reloader().reload(std::move(silent));
+        (void)report;
+    }
+}
+
 // Who asks twice doesn't want to wait: nothing on disk needs it, and scopes end with the server.
 base::Task<void> stop_on_signal(Serving* serving) {
     base::asio::signal_set signals(serving->app.io(), SIGTERM, SIGINT);
@@ -166,6 +177,8 @@ base::Task<void> stop_on_signal(Serving* serving) {
 }  // namespace
 
 int command_serve(const ServeOptions& options) {
+    // Until there is a loop that takes it: what it asks for is being read anyway.
+    std::signal(SIGHUP, SIG_IGN);
     LoadedConfig config;
     if (const int code = load_config_or_report("ars serve", options.config, config); code != 0) {
         return code;
@@ -211,7 +224,10 @@ int command_serve(const ServeOptions& options) {
     limits.write_timeout = app.config().config.server.write_timeout;
     Api api{
         app.runs(),
+        app.agents().table(),
         app.agents(),
+        known_names(app.config()),
+        app.reloader(),
         authenticator,
         app.log(),
         stats,
@@ -232,12 +248,12 @@ int command_serve(const ServeOptions& options) {
         "listening",
         {{"address", address->host},
          {"port", (*listener)->port()},
-         {"agents", app.agents().list(local, true).size()},
+         {"agents", app.agents().table().list(local, true).size()},
          {"child_io", app.sandbox().backend()},
          {"pid", ::getpid()}}
     );
     Serving serving(app, api, **listener);
-    for (auto part : {&begin, &serve_until_stopped, &stop_on_signal}) {
+    for (auto part : {&begin, &serve_until_stopped, &stop_on_signal, &reload_on_signal}) {
         base::asio::co_spawn(app.io(), part(&serving), rethrow);
     }
     app.io().run();

@@ -182,12 +182,7 @@ class Loader {
     }
 
     void read_agents() {
-        agents::KnownNames known;
-        known.tools = known_tool_names();
-        known.policies = out_.policies.names();
-        for (const auto& [name, provider] : out_.config.models.providers) {
-            known.providers.push_back(name);
-        }
+        const agents::KnownNames known = known_names(out_);
         for (const std::string& path : agent_files()) {
             auto file = agents::load_agent_file(path, known);
             if (!file) {
@@ -336,15 +331,19 @@ int load_config_or_report(const char* who, const std::string& path, LoadedConfig
     return 0;
 }
 
-std::vector<std::string> known_tool_names() {
-    std::vector<std::string> names;
+agents::KnownNames known_names(const LoadedConfig& config) {
+    agents::KnownNames names;
     for (const auto& tool : tools::make_file_tools()) {
-        names.push_back(tool->spec().name);
+        names.tools.push_back(tool->spec().name);
     }
     for (const char* name :
          {"task", "subagent_start", "subagent_status", "subagent_await", "subagent_cancel"}) {
-        names.emplace_back(name);
+        names.tools.emplace_back(name);
     }
+    for (const auto& [name, provider] : config.config.models.providers) {
+        names.providers.push_back(name);
+    }
+    names.policies = config.policies.names();
     return names;
 }
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/limits.hpp"
-#include "runtime/agents/agent.hpp"
+#include "runtime/agents/agent_definition.hpp"
 #include "runtime/models/scripted_script.hpp"
 #include "runtime/runs/request_queue.hpp"
 #include "server/auth.hpp"
@@ -139,7 +139,8 @@ using ConfigFaults = std::vector<std::string>;
 // What --listen must fulfil too: without keys only loopback.
 [[nodiscard]] base::Result<void> check_listen(std::string_view listen, bool has_keys);
 
-// Names an agent's `tools` may hold: the built-in tools and those for sub-agents.
-[[nodiscard]] std::vector<std::string> known_tool_names();
+// Names that agents may hold: built-in tools and those for sub-agents, providers, policies.
+// Sub-agents are not among them.
+[[nodiscard]] agents::KnownNames known_names(const LoadedConfig& config);
 
 }  // namespace ars::server

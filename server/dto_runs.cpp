@@ -268,6 +268,8 @@ json::object run_to_json(const store::ReadTxn& txn, const store::RunRecord& run)
         {"conversation_thread_id", run.thread_id},
         {"runtime_scope_id", run.scope_id},
         {"agent_slug", run.agent_slug},
+        {"agent_version", run.agent_version},
+        {"config_digest", text_or_null(run.agent_digest)},
         {"uid", run.uid},
         {"status", store::to_string(run.status)},
         {"request_id", run.request_id},

@@ -26,6 +26,8 @@ Schema run() {
          {"conversation_thread_id", text()},
          {"runtime_scope_id", text("Its sandbox: runs of one tree share it.")},
          {"agent_slug", text()},
+         {"agent_version", whole("Of the agent when the run was taken.")},
+         {"config_digest", nullable(text("Of that version's definition."))},
          {"uid", text()},
          {"status", ref("RunStatus")},
          {"request_id", text()},

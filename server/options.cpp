@@ -114,7 +114,14 @@ struct CommandLine {
     }
 
     void add_check(CLI::App* command) {
-        command->add_option("--config", check.config, "appliance.yaml")->required();
+        auto* config = command->add_option("--config", check.config, "appliance.yaml");
+        auto* schema = command->add_flag(
+            "--agent-schema",
+            check.agent_schema,
+            "print the JSON Schema of agent files, for editors"
+        );
+        config->excludes(schema);
+        command->require_option(1);
     }
 
     void add_serve(CLI::App* command) {

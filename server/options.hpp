@@ -62,6 +62,7 @@ struct DoctorOptions {
 };
 struct CheckOptions {
     std::string config;
+    bool agent_schema = false;  // print the JSON Schema of agent files instead
 };
 // `ars backup DIR` and `ars restore DIR`.
 struct BackupOptions {

@@ -76,6 +76,8 @@ void add_system_routes(Router& router) {
 
 void add_routes(Router& router) {
     add_agent_routes(router);
+    add_backend_routes(router);
+    add_reload_routes(router);
     add_run_routes(router);
     add_request_routes(router);
     add_thread_routes(router);

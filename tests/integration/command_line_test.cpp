@@ -44,6 +44,16 @@ TEST(CommandLine, CheckOfTheShippedConfigurationIsFine) {
     EXPECT_EQ(done.exit_code, 0) << done.err;
 }
 
+TEST(CommandLine, TheShippedSchemaOfAgentFilesIsWhatTheProgramChecksWith) {
+    const Finished printed = run({ars_binary(), "check", "--agent-schema"});
+    EXPECT_EQ(printed.exit_code, 0) << printed.err;
+    const std::string shipped = read_text(source_directory() + "/configs/agent.schema.json");
+    EXPECT_EQ(boost::json::parse(printed.out), boost::json::parse(shipped))
+        << "write it anew: ars check --agent-schema > configs/agent.schema.json";
+    EXPECT_EQ(run({ars_binary(), "check"}).exit_code, 2);
+    EXPECT_EQ(run({ars_binary(), "check", "--agent-schema", "--config", "x"}).exit_code, 2);
+}
+
 TEST(CommandLine, ABadKeyInAnAgentStopsCheckAndServeWithItsPlaceAndARemedy) {
     const TempDir dir;
     const std::string config = dir.write("appliance.yaml", kAppliance);

@@ -74,7 +74,7 @@ store:    {max_size: 1GiB}
     EXPECT_EQ(config.runs.stop_grace, 9s);
     EXPECT_EQ(config.runs.timeout, 2h);
     EXPECT_EQ(config.store.max_size, std::uint64_t{1} << 30U);
-    EXPECT_EQ(loaded.agent_files, 2U);
+    EXPECT_EQ(loaded.agents.size(), 2U);
     ASSERT_EQ(loaded.keys.size(), 1U);
     EXPECT_EQ(loaded.keys[0].sha256, base::sha256_hex(kKey)) << "only the digest is kept";
     EXPECT_EQ(loaded.keys[0].user.department, "research");
@@ -316,10 +316,11 @@ TEST_F(ConfigTest, AgentPatternsThatMatchNothingAreFaultsAndAnEmptyListIsNone) {
     write("agents/notes.txt", "nonsense");
     write("agents/deep/b.yaml", "nonsense");
     EXPECT_EQ(
-        good(std::string(kModels) + "agents: [\"agents/*.yaml\", agents/a.yaml]\n").agent_files, 1U
+        good(std::string(kModels) + "agents: [\"agents/*.yaml\", agents/a.yaml]\n").agents.size(),
+        1U
     );
-    EXPECT_EQ(good(std::string(kModels) + "agents: []\n").agent_files, 0U);
-    EXPECT_EQ(good(kModels).agent_files, 1U) << "agents/*.yaml is the default";
+    EXPECT_EQ(good(std::string(kModels) + "agents: []\n").agents.size(), 0U);
+    EXPECT_EQ(good(kModels).agents.size(), 1U) << "agents/*.yaml is the default";
 }
 
 TEST_F(ConfigTest, TheDatabaseMustNotLieAmongUsersFiles) {

@@ -137,7 +137,7 @@ TEST_F(RoutesTest, AdminFieldsAreHiddenFromPlainUsers) {
     agent.backend_id = agents::kChatbotBackend;
     agent.share_config.read_scope = agents::AccessScope{};
     agent.config_json = {{"context", {{"model", "m:x"}, {"max_execution_steps", 5}}}};
-    agents_.put(agent);
+    agent_files_.push_back(agent);
     auto keys = two_keys();
     keys[1].user.role = agents::UserRole::admin;
     start({}, keys);

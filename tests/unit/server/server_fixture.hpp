@@ -8,6 +8,7 @@
 #include "runtime/runs/intake.hpp"
 #include "server/api.hpp"
 #include "server/listener.hpp"
+#include "server/reloader.hpp"
 #include "server/router.hpp"
 #include "tests/unit/server/raw_client.hpp"
 
@@ -243,9 +244,21 @@ class ServerTest : public ::testing::Test {
         runs_ = std::make_unique<FakeRunManager>(*store_, io_.get_executor());
         authenticator_ =
             std::make_unique<Authenticator>(std::move(keys), user_named("alice"), "127.0.0.1");
+        catalog_ = std::make_unique<agents::AgentCatalog>(*store_, log_);
+        ASSERT_TRUE(catalog_->load(agent_files_));
+        reloader_ = std::make_unique<Reloader>(
+            io_.get_executor(), config_, *catalog_, offload_, log_, [](const LoadedConfig&) {}
+        );
+        agents::KnownNames names;
+        names.tools = {"execute", "read_file"};
+        names.providers = {"main"};
+        names.policies = {"default"};
         api_.reset(new Api{
             *runs_,
-            agents_,
+            catalog_->table(),
+            *catalog_,
+            std::move(names),
+            *reloader_,
             *authenticator_,
             log_,
             stats_,
@@ -373,7 +386,11 @@ class ServerTest : public ::testing::Test {
     std::string directory_;
     std::unique_ptr<store::Store> store_;
     base::asio::io_context io_{1};
-    agents::AgentTable agents_ = agents::AgentTable::with_built_ins();
+    std::vector<agents::Agent> agent_files_;
+    LoadedConfig config_;
+    base::Offload offload_{1};
+    std::unique_ptr<agents::AgentCatalog> catalog_;
+    std::unique_ptr<Reloader> reloader_;
     FileAccess files_;
     HttpStats stats_;
     std::unique_ptr<FakeRunManager> runs_;
