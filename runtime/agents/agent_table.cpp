@@ -1,4 +1,5 @@
-// The table in memory. Agents in it are never changed, only replaced: a run goes on with the one it has.
+// The table in memory. Agents in it are never changed, only replaced: a run goes on with the one it
+// has.
 #include "runtime/agents/agent_table.hpp"
 
 #include "base/clock.hpp"
@@ -105,9 +106,8 @@ std::vector<AgentPtr> AgentTable::list(const User& user, bool include_subagents)
     return out;
 }
 
-std::vector<AgentPtr> AgentTable::allowed_subagents(
-    const AgentContext& context, const User& user
-) const {
+std::vector<AgentPtr> AgentTable::allowed_subagents(const AgentContext& context, const User& user)
+    const {
     std::vector<AgentPtr> out;
     if (const std::vector<std::string> slugs = listed(context); !slugs.empty()) {
         for (const std::string& slug : slugs) {

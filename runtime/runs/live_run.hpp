@@ -35,7 +35,8 @@ struct LiveRun {
     std::vector<store::MessageRecord> history;  // of the thread, oldest first, as committed
     boost::json::object state;                  // todos, artifacts, subagent_runs
     std::shared_ptr<tools::Environment> environment;
-    std::vector<agents::AgentPtr> subagents;  // those its tools may start, as they were at its start
+    std::vector<agents::AgentPtr>
+        subagents;  // those its tools may start, as they were at its start
 
     bool taken_over = false;            // an earlier process began it
     std::uint32_t busy_calls = 0;       // tools at work that a stop gives time to end

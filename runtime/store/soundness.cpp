@@ -51,8 +51,8 @@ class Guard {
     struct sigaction bus_{};
 };
 
-// These records end with a time (the registry's with a brace), whose last byte is never zero: a long
-// one whose last page is lost shows it.
+// These records end with a time (the registry's with a brace), whose last byte is never zero: a
+// long one whose last page is lost shows it.
 bool ends_with_time(MDB_dbi table, const Tables& tables) {
     return table == tables.journal || table == tables.threads || table == tables.runs ||
            table == tables.requests || table == tables.registry;

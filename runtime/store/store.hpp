@@ -151,7 +151,7 @@ class WriteTxn : public ReadTxn {
     bool expire_log(RunNo run, std::size_t limit);
     // Where the store keeps an outbox, put_run() puts a root run's end into queue 0 by itself.
     void put_outbox(const OutboxRecord& record);
-    void erase_outbox(const OutboxRecord& record);  // as it was read
+    void erase_outbox(const OutboxRecord& record);                 // as it was read
     void put_entry(std::string_view key, std::string_view value);  // key <= kEntryKeyBytes
     void erase_entry(std::string_view key);                        // a missing one is fine
 

@@ -9,16 +9,14 @@ class Registry : public StoreTest {
         std::string_view prefix, std::string_view after = {}, std::size_t limit = SIZE_MAX
     ) {
         std::string out;
-        for (const auto& entry : store_->read([&](const ReadTxn& txn) {
-                 return txn.entries(prefix, after, limit);
-             })) {
+        for (const auto& entry :
+             store_->read([&](const ReadTxn& txn) { return txn.entries(prefix, after, limit); })) {
             out += entry.key + "=" + entry.value + " ";
         }
         return out;
     }
     std::string last(std::string_view prefix) {
-        const auto entry =
-            store_->read([&](const ReadTxn& txn) { return txn.last_entry(prefix); });
+        const auto entry = store_->read([&](const ReadTxn& txn) { return txn.last_entry(prefix); });
         return entry ? entry->key : "none";
     }
 };
