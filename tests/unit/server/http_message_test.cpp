@@ -1,5 +1,7 @@
 #include "server/http_message.hpp"
 
+#include "server/http_error.hpp"
+
 #include <gtest/gtest.h>
 
 namespace ars::server {
@@ -49,6 +51,13 @@ TEST(PercentDecode, RefusesBrokenEscapes) {
     EXPECT_EQ(percent_decode("%", false), std::nullopt);
     EXPECT_EQ(percent_decode("%2", false), std::nullopt);
     EXPECT_EQ(percent_decode("%zz", false), std::nullopt);
+}
+
+TEST(ErrorResponse, IsUtf8WhateverItCites) {
+    EXPECT_EQ(
+        error_response(404, "missing", "no \"a\xFF\"").body,
+        "{\"detail\":{\"code\":\"missing\",\"message\":\"no \\\"a\xEF\xBF\xBD\\\"\"}}"
+    );
 }
 
 TEST(AppendHead, StatesLengthAndConnection) {
