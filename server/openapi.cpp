@@ -48,6 +48,7 @@ std::vector<Part> parts() {
     out.push_back(calls_part());
     out.push_back(threads_part());
     out.push_back(files_part());
+    out.push_back(user_part());
     return out;
 }
 

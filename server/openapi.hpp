@@ -23,6 +23,7 @@ namespace openapi {
 [[nodiscard]] Part calls_part();
 [[nodiscard]] Part threads_part();
 [[nodiscard]] Part files_part();
+[[nodiscard]] Part user_part();
 }  // namespace openapi
 
 // OpenAPI 3.1 of those routes that are documented.

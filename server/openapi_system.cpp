@@ -51,7 +51,8 @@ Part system_part() {
                    {"message", text("What a person can act on.")},
                    {"faults?", list(ref("Fault"))},
                    {"line?", whole("Where a body stops being JSON.")},
-                   {"column?", whole("In bytes.")}}
+                   {"column?", whole("In bytes.")},
+                   {"key?", text("The name that can't stand there.")}}
               ),
               constant("Not Found")}
          ))},

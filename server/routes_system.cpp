@@ -81,6 +81,7 @@ void add_routes(Router& router) {
     add_run_routes(router);
     add_request_routes(router);
     add_thread_routes(router);
+    add_user_env_routes(router);
     add_checkpoint_routes(router);
     add_file_routes(router);
     add_invocation_routes(router);

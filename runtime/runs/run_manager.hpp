@@ -12,6 +12,7 @@
 #include "runtime/runs/request_service.hpp"
 #include "runtime/runs/thread_changes.hpp"
 #include "runtime/runs/thread_fork.hpp"
+#include "runtime/runs/user_env.hpp"
 #include "runtime/store/store.hpp"
 #include "runtime/tools/child_runs.hpp"
 #include "sandbox/scope.hpp"
@@ -110,6 +111,11 @@ class RunManager {
     // records and files stay. Error conflict "thread_is_subagent" for a sub-agent's.
     virtual base::Task<base::Result<void>> delete_thread(
         const agents::User& user, std::string thread_id
+    ) = 0;
+
+    // Those of user_env.hpp, all of them; what runs already keeps what it began with.
+    virtual base::Task<base::Result<void>> set_user_variables(
+        const agents::User& user, Variables variables
     ) = 0;
 
     // Another user's run or thread looks missing.

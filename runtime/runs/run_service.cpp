@@ -238,6 +238,12 @@ base::Task<base::Result<store::ThreadRecord>> RunService::mark_viewed(
     co_return co_await parts_.store.write<store::ThreadRecord>(std::move(write));
 }
 
+base::Task<base::Result<void>> RunService::set_user_variables(
+    const agents::User& user, Variables variables
+) {
+    return write_user_variables(parts_.store, user.uid, std::move(variables));
+}
+
 base::Task<base::Result<void>> RunService::delete_thread(
     const agents::User& user, std::string thread_id
 ) {

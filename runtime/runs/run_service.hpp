@@ -35,6 +35,8 @@ class RunService final : public RunManager {
     ) override;
     base::Task<base::Result<void>> delete_thread(const agents::User& user, std::string thread_id)
         override;
+    base::Task<base::Result<void>> set_user_variables(const agents::User& user, Variables variables)
+        override;
     [[nodiscard]] base::Result<store::RunRecord> find_run(
         const agents::User& user, const std::string& run_id
     ) const override;

@@ -40,6 +40,7 @@ void RunSupervisor::launch(store::RunRecord record, Slots::Place place, bool tak
     auto run = std::make_shared<LiveRun>(parts_.executor, std::move(record), std::move(user));
     run->slot = std::move(place);
     run->taken_over = taken_over;
+    run->user_env = user_env_for(run->record);
     live_.emplace(no, run);
     launched_.notify_all();
     auto over = [this, run](std::exception_ptr error) {
@@ -53,6 +54,18 @@ void RunSupervisor::launch(store::RunRecord record, Slots::Place place, bool tak
     };
     base::asio::co_spawn(
         parts_.executor, serve(run), base::asio::bind_cancellation_slot(run->cancel.slot(), over)
+    );
+}
+
+// One execution tree has one: what a sub-agent's command leaves in a file must not be read by its
+// parent's model either.
+std::shared_ptr<const UserEnv> RunSupervisor::user_env_for(const store::RunRecord& run) const {
+    if (const LiveRunPtr parent = find(run.parent)) {
+        return parent->user_env;
+    }
+    return make_user_env(
+        parts_.store.read([&](const store::ReadTxn& txn) { return user_variables(txn, run.uid); }),
+        parts_.settings.secrets
     );
 }
 
@@ -84,7 +97,7 @@ base::Task<void> RunSupervisor::serve(LiveRunPtr run) {
     }
     if (end) {
         // Whatever an error quotes goes to the record, the events and the log from here.
-        end->error_message = parts_.settings.secrets.redact(std::move(end->error_message));
+        end->error_message = run->user_env->secrets.redact(std::move(end->error_message));
         co_await commit_end(run, *end);
     }
     run->slot = Slots::Place();
@@ -127,6 +140,7 @@ base::Task<std::optional<RunEnd>> RunSupervisor::serve_until_end(LiveRunPtr run)
     } catch (const std::exception& error) {
         failure = error.what();
     }
+    failure = run->user_env->secrets.redact(std::move(failure));
     parts_.log.error("run_threw", {{"run_id", run->record.id}, {"error", failure}});
     co_return RunEnd{store::RunStatus::failed, "unexpected_error", failure};
 }
@@ -198,10 +212,10 @@ base::Result<void> RunSupervisor::equip(LiveRun& run) {
     auto spec = [this, shared, policy = run.context.policy] {
         return parts_.scope_spec(*shared, policy);
     };
-    std::map<std::string, std::string> variables = parts_.settings.environment;
-    for (const auto& [name, value] : run.context.env) {
-        variables[name] = value;
-    }
+    // What an agent's file or an admin set binds every user.
+    std::map<std::string, std::string> variables = run.context.env;
+    variables.insert(run.user_env->variables.begin(), run.user_env->variables.end());
+    variables.insert(parts_.settings.environment.begin(), parts_.settings.environment.end());
     run.environment = std::make_shared<tools::Environment>(
         shared,
         thread.workdir_path,

@@ -59,6 +59,7 @@ class RunSupervisor {
     base::Task<void> shutdown();
 
   private:
+    [[nodiscard]] std::shared_ptr<const UserEnv> user_env_for(const store::RunRecord& run) const;
     base::Task<void> serve(LiveRunPtr run);
     base::Task<std::optional<RunEnd>> serve_until_end(LiveRunPtr run);
     base::Task<base::Result<void>> admit(LiveRunPtr run);

@@ -26,6 +26,8 @@ constexpr std::string_view kMayHaveHappened =
     "Look at the files before you do it again.";
 
 constexpr std::string_view kExecute = "execute";
+constexpr std::size_t kRedactedAtOnce =
+    32 * base::limits::kKiB;  // longer texts may take longer than others should wait
 
 // When the last command of the conversation was over; 0 when there was none.
 std::int64_t last_command_ms(const std::vector<store::MessageRecord>& history) {
@@ -168,6 +170,7 @@ base::Task<std::vector<StoredResult>> ToolRound::answer_pure(const store::Messag
         const auto started = std::chrono::steady_clock::now();
         const tools::ToolContext context = context_for(call, i);
         tools::ToolResult result = co_await guarded_call(tool, &context, std::move(*arguments));
+        result = co_await redacted(std::move(result));
         out.push_back(stored_result(result_message(call, started), std::move(result), i));
     }
     co_return out;
@@ -201,7 +204,24 @@ base::Task<tools::ToolResult> ToolRound::call_tool(
     tools::ToolResult result = co_await guarded_call(tool, context, std::move(arguments));
     // Its work is done: what is left is not given up when the run is cancelled.
     co_await base::shield_from_cancellation();
+    result = co_await redacted(std::move(result));
     co_return co_await tools::cap_result(std::move(result), *run_->environment, context->call_id);
+}
+
+// All that a tool says comes through here before it is stored, sent or shown to a model: it has no
+// value of the user's variables from here on. Before it is cut: a part of one would not be found.
+base::Task<tools::ToolResult> ToolRound::redacted(tools::ToolResult result) {
+    const std::shared_ptr<const UserEnv> env = run_->user_env;
+    const base::Redactor& secrets = env->secrets;
+    secrets.redact(result.facts);
+    secrets.redact(result.state);
+    if (result.text.size() <= kRedactedAtOnce || secrets.empty()) {
+        result.text = secrets.redact(std::move(result.text));
+        co_return result;
+    }
+    auto work = [env, text = std::move(result.text)] { return env->secrets.redact(text); };
+    result.text = co_await run_->environment->offload().run(std::move(work));
+    co_return result;
 }
 
 // What a tool throws becomes a result, unless it was cancelled.
@@ -219,6 +239,7 @@ base::Task<tools::ToolResult> ToolRound::guarded_call(
     } catch (const std::exception& error) {
         failure = error.what();
     }
+    failure = run_->user_env->secrets.redact(std::move(failure));
     parts_.log.error(
         "tool_threw", {{"run_id", context->run_id}, {"tool", tool->spec().name}, {"error", failure}}
     );

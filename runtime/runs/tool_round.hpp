@@ -49,6 +49,7 @@ class ToolRound {
     base::Task<tools::ToolResult> call_tool(
         tools::Tool* tool, const tools::ToolContext* context, boost::json::object arguments
     );
+    [[nodiscard]] base::Task<tools::ToolResult> redacted(tools::ToolResult result);
     base::Task<tools::ToolResult> guarded_call(
         tools::Tool* tool, const tools::ToolContext* context, boost::json::object arguments
     );

@@ -6,6 +6,7 @@
 #include "server/dto_resume.hpp"
 #include "server/dto_runs.hpp"
 #include "server/dto_threads.hpp"
+#include "server/dto_user_env.hpp"
 #include "tests/fuzz/scratch.hpp"
 
 #include <boost/json/parse.hpp>
@@ -32,7 +33,7 @@ void check(const std::expected<T, HttpResponse>& read, const HttpRequest& reques
     const json::object detail = json::parse(refusal.body).at("detail").as_object();
     require(!detail.at("code").as_string().empty() && !detail.at("message").as_string().empty());
     require(refusal.status == 400 || refusal.status == 422);
-    if (refusal.status == 400) {
+    if (refusal.status == 400 && !detail.contains("key")) {
         const auto lines = std::count(request.body.begin(), request.body.end(), '\n') + 1;
         const std::int64_t line = detail.at("line").to_number<std::int64_t>();
         const auto column = detail.at("column").to_number<std::size_t>();
@@ -57,7 +58,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
     request.body = text;
     request.user.uid = "u";
-    switch (data[0] / 2 % 8) {
+    switch (data[0] / 2 % 16) {
         case 0:
             check(read_run_request(request), request);
             break;
@@ -81,6 +82,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
             break;
         case 7:
             check(read_fork(request), request);
+            break;
+        case 8:
+            check(read_user_env(request), request);
             break;
         default:
             break;

@@ -14,6 +14,7 @@ class OpenApi : public OpenApiFixture {
   protected:
     void walk_system();
     void walk_agents();
+    void walk_user();
     void walk_runs();
     void walk_dialog();
     void walk_requests();
@@ -32,6 +33,14 @@ void OpenApi::walk_agents() {
     walk_->call({.operation = "listAgents", .query = {{"include_subagents", "true"}}});
     walk_->call({.operation = "getDefaultAgent"});
     walk_->call({.operation = "getAgent", .path = {{"slug", "helper"}}});
+}
+
+void OpenApi::walk_user() {
+    walk_->call({.operation = "putAgentEnv", .body = {{"env", {{"NAME", "value"}}}}});
+    walk_->call(
+        {.operation = "putAgentEnv", .body = {{"env", {{"NO NAME", "value"}}}}, .status = 400}
+    );
+    walk_->call({.operation = "getAgentEnv"});
 }
 
 void OpenApi::walk_runs() {
@@ -344,6 +353,7 @@ TEST_F(OpenApi, TheDocumentIsSound) {
 TEST_F(OpenApi, EveryOperationAnswersAsItIsDocumented) {
     walk_system();
     walk_agents();
+    walk_user();
     walk_runs();
     walk_dialog();
     walk_requests();

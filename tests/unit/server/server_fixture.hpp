@@ -118,6 +118,11 @@ class FakeRunManager final : public runs::RunManager {
             [no = thread->no](store::WriteTxn& txn) { return runs::write_thread_viewed(txn, no); };
         co_return co_await store_.write<store::ThreadRecord>(std::move(write));
     }
+    base::Task<base::Result<void>> set_user_variables(
+        const agents::User& user, runs::Variables variables
+    ) override {
+        return runs::write_user_variables(store_, user.uid, std::move(variables));
+    }
     base::Task<base::Result<void>> delete_thread(const agents::User& user, std::string id)
         override {
         const auto thread = find_thread(user, id);
