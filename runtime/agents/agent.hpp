@@ -3,6 +3,7 @@
 
 #include "base/limits.hpp"
 #include "base/result.hpp"
+#include "runtime/people/user.hpp"
 
 #include <boost/json/object.hpp>
 
@@ -16,13 +17,8 @@
 
 namespace ars::agents {
 
-enum class UserRole : std::uint8_t { user, admin, superadmin };
-
-struct User {
-    std::string uid;
-    UserRole role = UserRole::user;
-    std::string department;  // may be empty
-};
+using people::User;
+using people::UserRole;
 
 inline constexpr std::string_view kChatbotBackend = "ChatbotAgent";
 inline constexpr std::string_view kSubAgentBackend = "SubAgentBackend";

@@ -4,9 +4,10 @@ BEGIN {
     below["fsmount"] = "base"
     below["sandbox"] = "fsmount base"
     below["runtime/store"] = "base"
+    below["runtime/people"] = "runtime/store base"
     below["runtime/models"] = "base"
     below["runtime/tools"] = "sandbox fsmount base"
-    below["runtime/agents"] = "runtime/tools runtime/models runtime/store sandbox fsmount base"
+    below["runtime/agents"] = "runtime/tools runtime/models runtime/people runtime/store sandbox fsmount base"
     below["runtime/runs"] = "runtime/agents " below["runtime/agents"]
     below["server"] = "runtime/runs " below["runtime/runs"]
 
