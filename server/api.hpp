@@ -26,6 +26,7 @@ struct Api {
     agents::AgentCatalog& catalog;
     agents::KnownNames names;  // what agents may name, sub-agents apart
     Reloader& reloader;
+    people::Directory& people;
     const Authenticator& authenticator;
     const base::Log& log;
     HttpStats& stats;
@@ -49,6 +50,8 @@ void add_checkpoint_routes(Router& router);
 void add_file_routes(Router& router);
 void add_invocation_routes(Router& router);
 void add_user_env_routes(Router& router);
+void add_people_routes(Router& router);
+void add_key_routes(Router& router);
 void add_system_routes(Router& router);
 // All of the above.
 void add_routes(Router& router);

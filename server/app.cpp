@@ -67,6 +67,9 @@ base::Result<std::unique_ptr<App>> App::build(LoadedConfig config, AppOptions op
     if (auto opened = app->open_store(); !opened) {
         return std::unexpected(opened.error());
     }
+    if (auto opened = app->open_people(); !opened) {
+        return std::unexpected(opened.error());
+    }
     if (auto loaded = app->load_agents(); !loaded) {
         return std::unexpected(loaded.error());
     }
@@ -101,6 +104,16 @@ base::Result<void> App::open_store() {
     return {};
 }
 
+base::Result<void> App::open_people() {
+    auto opened =
+        people::Directory::open(io_.get_executor(), *store_, log_, config_.declared_people());
+    if (!opened) {
+        return std::unexpected(opened.error());
+    }
+    people_ = std::move(*opened);
+    return {};
+}
+
 base::Result<void> App::load_agents() {
     agents_ = std::make_unique<agents::AgentCatalog>(*store_, log_);
     auto loaded = agents_->load(config_.agents);
@@ -108,7 +121,16 @@ base::Result<void> App::load_agents() {
         return std::unexpected(loaded.error());
     }
     reloader_ = std::make_unique<Reloader>(
-        io_.get_executor(), config_, *agents_, offload_, log_, [](const LoadedConfig&) {}
+        io_.get_executor(),
+        config_,
+        *agents_,
+        offload_,
+        log_,
+        [this](const LoadedConfig& loaded) {
+            if (const auto taken = people_->declare(loaded.declared_people()); !taken) {
+                log_.error("people_not_reloaded", {{"reason", taken.error().message}});
+            }
+        }
     );
     return {};
 }
@@ -229,8 +251,8 @@ base::Result<void> App::enter_landlock_tier() {
                 std::move(what) + ", or give the container what the namespaces tier needs"
         );
     };
-    if (config_.config.users.size() > 1) {
-        return refuse("leave one of users: in the configuration");
+    if (!people_->restrict_to_one_user()) {
+        return refuse("leave one user in the configuration and in GET /api/system/users");
     }
     if (options_.users_dir != options_.data_dir + "/users") {
         return refuse(
@@ -249,7 +271,11 @@ base::Result<void> App::enter_landlock_tier() {
 }
 
 agents::User App::user_of(const std::string& uid) const {
-    return config_.find_user(uid).value_or(agents::User{uid, agents::UserRole::user, {}});
+    if (auto known = people_->find_user(uid)) {
+        return *known;
+    }
+    const agents::User local = people_->local_user();
+    return uid == local.uid ? local : agents::User{uid, agents::UserRole::user, {}};
 }
 
 void App::start_webhooks() {
@@ -285,6 +311,8 @@ void App::start_retention() {
     retention_->start();
 }
 
+void App::start_people() { people_->start(); }
+
 base::Task<void> App::shutdown() {
     if (webhooks_) {
         co_await webhooks_->stop();
@@ -293,6 +321,7 @@ base::Task<void> App::shutdown() {
         co_await retention_->stop();
     }
     co_await runs_->shutdown();
+    co_await people_->stop();
     co_await sandbox_->close();
 }
 

@@ -9,6 +9,7 @@
 #include "fsmount/workspace.hpp"
 #include "runtime/agents/agent_catalog.hpp"
 #include "runtime/models/model_registry.hpp"
+#include "runtime/people/directory.hpp"
 #include "runtime/runs/event_retention.hpp"
 #include "runtime/runs/run_service.hpp"
 #include "runtime/store/store.hpp"
@@ -52,6 +53,7 @@ class App {
 
     [[nodiscard]] base::asio::io_context& io() { return io_; }
     [[nodiscard]] runs::RunService& runs() { return *runs_; }
+    [[nodiscard]] people::Directory& people() { return *people_; }
     [[nodiscard]] const LoadedConfig& config() const { return config_; }
     [[nodiscard]] const base::Log& log() const { return log_; }
     [[nodiscard]] agents::AgentCatalog& agents() { return *agents_; }
@@ -72,6 +74,7 @@ class App {
     // When runs were taken over.
     void start_webhooks();
     void start_retention();
+    void start_people();
 
     // Cuts what runs are at and ends their scopes; what is left on disk is what SIGKILL would
     // leave.
@@ -81,6 +84,7 @@ class App {
     App(LoadedConfig config, AppOptions options);
     base::Result<void> open_store();
     base::Result<void> load_agents();
+    base::Result<void> open_people();
     void make_models();
     void make_runs();
     [[nodiscard]] base::Result<sandbox::ScopeSpec> scope_spec(
@@ -101,6 +105,7 @@ class App {
         workspaces_;  // in use, by uid
     std::unique_ptr<store::Store> store_;
     std::unique_ptr<agents::AgentCatalog> agents_;
+    std::unique_ptr<people::Directory> people_;
     models::ModelRegistry models_;
     std::unique_ptr<sandbox::Sandbox> sandbox_;
     std::unique_ptr<runs::RunService> runs_;

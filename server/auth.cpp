@@ -3,8 +3,12 @@
 #include "base/clock.hpp"
 #include "base/digest.hpp"
 #include "base/text.hpp"
+#include "server/http_error.hpp"
 
 #include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
 
 namespace ars::server {
 
@@ -12,6 +16,20 @@ namespace {
 
 // Longer secrets are nobody's: hashing them would only be work for an attacker to give us.
 constexpr std::size_t kKeyBytes = 1024;
+constexpr std::string_view kActingFor = "x-acting-for";
+
+std::unexpected<base::Error> acting_not_allowed(std::string why) {
+    return base::fail(base::ErrorKind::forbidden, "acting_not_allowed", std::move(why));
+}
+
+HttpResponse rate_limited(const people::ApiKey& key, std::chrono::milliseconds wait) {
+    const auto seconds = std::chrono::ceil<std::chrono::seconds>(wait).count();
+    return too_many_requests(
+        "rate_limited",
+        "the key \"" + key.name + "\" has sent more requests than its rate_limit allows",
+        std::max<std::int64_t>(seconds, 1)
+    );
+}
 
 std::string_view presented_key(const HttpRequest& request) {
     static constexpr std::string_view kScheme = "Bearer ";
@@ -55,44 +73,110 @@ bool is_loopback_v4(std::string_view host) {
 
 }  // namespace
 
-Authenticator::Authenticator(
-    std::vector<ApiKey> keys, agents::User local_user, std::string listen_host
-)
-    : keys_(std::move(keys)),
-      local_user_(std::move(local_user)),
-      listen_host_(std::move(listen_host)) {}
+Authenticator::Authenticator(people::Directory& people, std::string listen_host)
+    : people_(people), listen_host_(std::move(listen_host)) {}
 
-base::Result<agents::User> Authenticator::authenticate(const HttpRequest& request) const {
+std::optional<HttpResponse> Authenticator::admit(HttpRequest& request) const {
+    base::Result<people::Caller> caller;
     if (keyless()) {
-        if (auto refused = refuse_foreign_pages(request); !refused) {
-            return std::unexpected(refused.error());
+        caller = caller_without_key(request);
+    } else {
+        const auto key = key_of(request);
+        if (!key) {
+            return error_response(key.error());
         }
-        return local_user_;
+        if (const auto wait = people_.take_request(**key, std::chrono::steady_clock::now())) {
+            return rate_limited(**key, *wait);
+        }
+        caller = caller_of(**key, request);
     }
-    const std::string_view key = presented_key(request);
-    if (key.empty()) {
+    if (!caller) {
+        return error_response(caller.error());
+    }
+    request.user = std::move(caller->user);
+    request.key_name = std::move(caller->key_name);
+    request.key_uid = std::move(caller->key_uid);
+    return std::nullopt;
+}
+
+base::Result<people::Caller> Authenticator::caller_without_key(const HttpRequest& request) const {
+    if (auto refused = refuse_foreign_pages(request); !refused) {
+        return std::unexpected(refused.error());
+    }
+    if (request.header(kActingFor)) {
+        return acting_not_allowed(
+            "without API keys everybody is the local user: configure api_keys, one of them with "
+            "act_for"
+        );
+    }
+    people::Caller caller{.user = people_.local_user(), .key_name = {}, .key_uid = {}};
+    caller.key_uid = caller.user.uid;
+    return caller;
+}
+
+base::Result<const people::ApiKey*> Authenticator::key_of(const HttpRequest& request) const {
+    const std::string_view secret = presented_key(request);
+    if (secret.empty()) {
         return base::fail(
             base::ErrorKind::unauthorized,
             "missing_key",
             "this server needs an API key: send Authorization: Bearer KEY or x-api-key: KEY"
         );
     }
-    const ApiKey* found = nullptr;
-    if (key.size() <= kKeyBytes) {
-        const std::string digest = base::sha256_hex(key);
-        // No early exit: the time of a refusal tells nothing about the table.
-        for (const ApiKey& candidate : keys_) {
-            if (base::equal_constant_time(candidate.sha256, digest)) {
-                found = &candidate;
-            }
-        }
+    const people::ApiKey* key = nullptr;
+    if (secret.size() <= kKeyBytes) {
+        key = people_.use_key(base::sha256_hex(secret), base::now_ms());
     }
-    if (found == nullptr || (found->expires_ms != 0 && found->expires_ms <= base::now_ms())) {
+    if (key == nullptr) {
         return base::fail(
-            base::ErrorKind::unauthorized, "invalid_key", "the API key is unknown or expired"
+            base::ErrorKind::unauthorized,
+            "invalid_key",
+            "the API key is unknown, expired, revoked or disabled"
         );
     }
-    return found->user;
+    return key;
+}
+
+base::Result<people::Caller> Authenticator::caller_of(
+    const people::ApiKey& key, const HttpRequest& request
+) const {
+    // The key's user is there: a key without one is not usable.
+    people::Caller caller{
+        .user = *people_.find_user(key.uid), .key_name = key.name, .key_uid = key.uid
+    };
+    const auto header = request.header(kActingFor);
+    if (!header) {
+        return caller;
+    }
+    if (request.count_headers(kActingFor) > 1) {
+        return acting_not_allowed("X-Acting-For stands twice: send it once");
+    }
+    const std::string uid(base::trim(*header));
+    // Before anybody learns whether there is such a user.
+    if (!key.may_act_for(uid)) {
+        return acting_not_allowed(
+            "the key \"" + key.name + "\" may not act for this user: its act_for must name him"
+        );
+    }
+    auto user = people_.find_user(uid);
+    if (!user) {
+        return base::fail(
+            base::ErrorKind::forbidden,
+            "unknown_user",
+            fmt::format(
+                "X-Acting-For: there is no user \"{}\": add him to users, or POST "
+                "/api/system/users",
+                base::utf8_head(base::to_utf8(uid).text, 100)
+            )
+        );
+    }
+    if (user->role > caller.user.role) {
+        return acting_not_allowed(
+            "\"" + uid + "\" has a higher role than \"" + key.uid + "\", whose key this is"
+        );
+    }
+    caller.user = std::move(*user);
+    return caller;
 }
 
 bool Authenticator::is_own_host(std::string_view host) const {

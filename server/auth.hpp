@@ -4,40 +4,37 @@
 #pragma once
 
 #include "base/result.hpp"
-#include "runtime/agents/agent.hpp"
+#include "runtime/people/directory.hpp"
 #include "server/http_message.hpp"
 
-#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace ars::server {
 
-struct ApiKey {
-    std::string name;    // for the log
-    std::string sha256;  // of the key, 64 lower-case hex digits
-    agents::User user;
-    std::int64_t expires_ms = 0;  // 0 = never
-};
-
 class Authenticator {
   public:
-    // `local_user` is who calls when `keys` is empty. `listen_host` (an address or a name, without
-    // port) is accepted in Host next to loopback names.
-    Authenticator(std::vector<ApiKey> keys, agents::User local_user, std::string listen_host);
+    // `listen_host` (an address or a name, without port) is accepted in Host next to loopback
+    // names. `people` outlives this.
+    Authenticator(people::Directory& people, std::string listen_host);
 
-    [[nodiscard]] bool keyless() const { return keys_.empty(); }
-    // `Authorization: Bearer KEY` or `x-api-key: KEY`. Errors: unauthorized "missing_key",
-    // "invalid_key"; without keys forbidden "foreign_host", "foreign_origin".
-    [[nodiscard]] base::Result<agents::User> authenticate(const HttpRequest& request) const;
+    [[nodiscard]] bool keyless() const { return people_.keyless(); }
+    // `Authorization: Bearer KEY` or `x-api-key: KEY`, and `X-Acting-For: UID` for a key that may.
+    // Sets who calls, or says why not: 401 "missing_key", "invalid_key"; 429 "rate_limited"; 403
+    // "acting_not_allowed", "unknown_user"; without keys 403 "foreign_host", "foreign_origin".
+    [[nodiscard]] std::optional<HttpResponse> admit(HttpRequest& request) const;
 
   private:
+    [[nodiscard]] base::Result<people::Caller> caller_without_key(const HttpRequest& request) const;
+    [[nodiscard]] base::Result<const people::ApiKey*> key_of(const HttpRequest& request) const;
+    [[nodiscard]] base::Result<people::Caller> caller_of(
+        const people::ApiKey& key, const HttpRequest& request
+    ) const;
     [[nodiscard]] base::Result<void> refuse_foreign_pages(const HttpRequest& request) const;
     [[nodiscard]] bool is_own_host(std::string_view host) const;
 
-    std::vector<ApiKey> keys_;
-    agents::User local_user_;
+    people::Directory& people_;
     std::string listen_host_;
 };
 

@@ -128,6 +128,7 @@ base::Task<int> make_ready(Serving* serving) {
     }
     serving->app.start_webhooks();
     serving->app.start_retention();
+    serving->app.start_people();
     co_return 0;
 }
 
@@ -216,7 +217,7 @@ int command_serve(const ServeOptions& options) {
     }
     App& app = **built;
     const agents::User local = app.config().local_user();
-    const Authenticator authenticator(app.config().keys, local, address->host);
+    const Authenticator authenticator(app.people(), address->host);
     HttpStats stats;
     HttpLimits limits;
     limits.heartbeat = app.config().config.server.heartbeat;
@@ -228,6 +229,7 @@ int command_serve(const ServeOptions& options) {
         app.agents(),
         known_names(app.config()),
         app.reloader(),
+        app.people(),
         authenticator,
         app.log(),
         stats,

@@ -18,7 +18,6 @@ namespace {
 
 using base::FieldPlace;
 constexpr const char* kDefaultAgentFiles = "agents/*.yaml";
-constexpr const char* kLocalUser = "local";
 
 struct LoadedAgent {
     agents::Agent agent;
@@ -291,21 +290,12 @@ std::expected<LoadedConfig, ConfigFaults> load_config(const std::string& path) {
     return Loader(path).load();
 }
 
-agents::User LoadedConfig::local_user() const {
-    if (!config.users.empty()) {
-        return config.users.front();
-    }
-    return agents::User{kLocalUser, agents::UserRole::superadmin, ""};
-}
+agents::User LoadedConfig::local_user() const { return people::local_user(config.users); }
 
-std::optional<agents::User> LoadedConfig::find_user(std::string_view uid) const {
-    for (const agents::User& user : config.users) {
-        if (user.uid == uid) {
-            return user;
-        }
-    }
-    const agents::User local = local_user();
-    return local.uid == uid ? std::optional(local) : std::nullopt;
+people::Declaration LoadedConfig::declared_people() const {
+    return {
+        .file = file, .users = config.users, .keys = keys, .rate_limit = config.server.rate_limit
+    };
 }
 
 int load_config_or_report(const char* who, const std::string& path, LoadedConfig& out) {

@@ -5,8 +5,8 @@
 #include "base/limits.hpp"
 #include "runtime/agents/agent_definition.hpp"
 #include "runtime/models/scripted_script.hpp"
+#include "runtime/people/directory.hpp"
 #include "runtime/runs/request_queue.hpp"
-#include "server/auth.hpp"
 #include "server/policies.hpp"
 #include "server/sandbox_config.hpp"
 
@@ -50,6 +50,7 @@ struct ServerConfig {
     std::chrono::milliseconds heartbeat = base::limits::kSseHeartbeat;
     std::chrono::milliseconds read_timeout = base::limits::kHttpReadTimeout;
     std::chrono::milliseconds write_timeout = base::limits::kHttpWriteTimeout;
+    std::optional<people::RateLimit> rate_limit;  // of each key that has none of its own
 };
 struct MountsConfig {
     std::string users;  // default <data_dir>/users
@@ -65,6 +66,8 @@ struct ApiKeyConfig {
     std::optional<std::string> key_file;
     std::optional<std::string> sha256;
     std::optional<std::string> expires;  // "2027-01-31" or "2027-01-31T12:00:00Z"
+    std::vector<std::string> act_for;    // uids, or "*"
+    std::optional<people::RateLimit> rate_limit;
 };
 struct WebhookConfig {
     std::string name;
@@ -114,15 +117,15 @@ struct LoadedConfig {
     Policies policies;
     // Of every command, agents' own variables apart.
     std::map<std::string, std::string> environment;
-    std::vector<ApiKey> keys;  // as sha256; the keys themselves are forgotten
+    std::vector<people::DeclaredKey> keys;  // as sha256; the keys themselves are forgotten
     // What no tool may see: this file and the files with keys.
     std::vector<std::string> secret_files;
     std::vector<std::string> notes;  // not wrong, but worth a line on the screen
 
     // Who calls when there are no keys: the first of `users`, else "local", who may do everything.
     [[nodiscard]] agents::User local_user() const;
-    // The user of a key or of `users`; nothing for others.
-    [[nodiscard]] std::optional<agents::User> find_user(std::string_view uid) const;
+    // Users, keys and limits, as the directory of people takes them in.
+    [[nodiscard]] people::Declaration declared_people() const;
 };
 
 // Every fault of appliance.yaml, of each agent file and of each script as "file:line: key: what;

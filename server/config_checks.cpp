@@ -103,6 +103,38 @@ void check_users(const Config& config, const FieldPlace& users) {
     }
 }
 
+void check_act_for(const Config& config, const ApiKeyConfig& key, const FieldPlace& act_for) {
+    const auto user_named = [&config](const std::string& uid) {
+        return std::ranges::find(config.users, uid, &agents::User::uid);
+    };
+    const auto owner = user_named(key.uid);
+    std::set<std::string> seen;
+    for (std::size_t i = 0; i < key.act_for.size(); ++i) {
+        const std::string& uid = key.act_for[i];
+        const FieldPlace place = act_for.at(i);
+        if (uid.empty()) {
+            place.fault("is empty", "name a user, or write act_for: [\"*\"] for all");
+        } else if (!seen.insert(uid).second) {
+            place.fault("\"" + uid + "\" stands twice", "keep one of the two");
+        } else if (uid == "*" && key.act_for.size() > 1) {
+            place.fault("\"*\" is all users, the others named too", "keep \"*\" or the names");
+        }
+        // A user who is not declared may be made by API; it is checked again at each request.
+        const auto user = user_named(uid);
+        if (owner != config.users.end() && user != config.users.end() && user->role > owner->role) {
+            place.fault(
+                fmt::format(
+                    "\"{}\" is {}, which is above \"{}\", whose key this is",
+                    uid,
+                    people::to_string(user->role),
+                    key.uid
+                ),
+                "give the key a user of at least that role"
+            );
+        }
+    }
+}
+
 void check_api_keys(const Config& config, const FieldPlace& keys) {
     std::set<std::string> names;
     std::vector<std::string> uids;
@@ -132,6 +164,7 @@ void check_api_keys(const Config& config, const FieldPlace& keys) {
                 "give exactly one of key_env, key_file and sha256"
             );
         }
+        check_act_for(config, key, place.at("act_for"));
         if (key.expires && !parse_date(*key.expires)) {
             place.at("expires").fault(
                 "\"" + *key.expires + "\" is not a date", "write 2027-01-31 or 2027-01-31T12:00:00Z"
@@ -290,26 +323,26 @@ void read_webhooks(Config& config, const FieldPlace& root) {
     }
 }
 
-std::vector<ApiKey> read_api_keys(
+std::vector<people::DeclaredKey> read_api_keys(
     const Config& config, const FieldPlace& root, std::vector<std::string>& notes
 ) {
-    std::vector<ApiKey> out;
+    std::vector<people::DeclaredKey> out;
     for (std::size_t i = 0; i < config.api_keys.size(); ++i) {
         const ApiKeyConfig& key = config.api_keys[i];
         const FieldPlace place = root.at("api_keys").at(i);
-        ApiKey made{key.name, key_digest(key, place), {}, 0};
-        for (const agents::User& user : config.users) {
-            if (user.uid == key.uid) {
-                made.user = user;
-            }
-        }
+        people::DeclaredKey made;
+        made.name = key.name;
+        made.sha256 = key_digest(key, place);
+        made.uid = key.uid;
+        made.act_for = key.act_for;
+        made.rate_limit = key.rate_limit;
         if (key.expires) {
             made.expires_ms = parse_date(*key.expires).value_or(0);
             if (made.expires_ms != 0 && made.expires_ms <= base::now_ms()) {
                 notes.push_back("api key \"" + key.name + "\" has expired: it is refused");
             }
         }
-        for (const ApiKey& other : out) {
+        for (const people::DeclaredKey& other : out) {
             if (!made.sha256.empty() && other.sha256 == made.sha256) {
                 place.fault(
                     "is the same key as \"" + other.name + "\"", "give each name a key of its own"

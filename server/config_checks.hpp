@@ -15,7 +15,7 @@ void check_config(const Config& config, const base::FieldPlace& root);
 void read_webhooks(Config& config, const base::FieldPlace& root);
 
 // Reads the keys behind api_keys as digests; a key that can't be had is a fault.
-[[nodiscard]] std::vector<ApiKey> read_api_keys(
+[[nodiscard]] std::vector<people::DeclaredKey> read_api_keys(
     const Config& config, const base::FieldPlace& root, std::vector<std::string>& notes
 );
 

@@ -1,5 +1,7 @@
 #include "server/config_fields.hpp"
 
+#include "runtime/people/people_fields.hpp"
+
 namespace ars::server {
 
 namespace {
@@ -65,6 +67,12 @@ const Fields<ServerConfig>& server_fields() {
                 {.min = 100 * kMillisecond,
                  .max = kHour,
                  .doc = "How long a client may take for 64 KiB before it is cut."}
+            )
+            .object(
+                "rate_limit",
+                &ServerConfig::rate_limit,
+                people::rate_limit_fields(),
+                {.doc = "Of each API key that has none of its own; absent: none."}
             );
     return fields;
 }
@@ -167,28 +175,6 @@ const Fields<ModelsConfig>& models_fields() {
     return fields;
 }
 
-const Fields<agents::User>& user_fields() {
-    static const Fields<agents::User> fields =
-        Fields<agents::User>{}
-            .text(
-                "uid",
-                &agents::User::uid,
-                {.required = true, .min = 1, .max = 200, .doc = "The user's name."}
-            )
-            .choice(
-                "role",
-                &agents::User::role,
-                {{"user", agents::UserRole::user},
-                 {"admin", agents::UserRole::admin},
-                 {"superadmin", agents::UserRole::superadmin}},
-                {.doc = "superadmin manages every agent."}
-            )
-            .text(
-                "department", &agents::User::department, {.max = 200, .doc = "For share_config."}
-            );
-    return fields;
-}
-
 const Fields<ApiKeyConfig>& api_key_fields() {
     static const Fields<ApiKeyConfig> fields =
         Fields<ApiKeyConfig>{}
@@ -217,6 +203,17 @@ const Fields<ApiKeyConfig>& api_key_fields() {
             )
             .text(
                 "expires", &ApiKeyConfig::expires, {.min = 1, .doc = "Refused from then on (UTC)."}
+            )
+            .texts(
+                "act_for",
+                &ApiKeyConfig::act_for,
+                {.doc = "The uids it may act for with X-Acting-For; [\"*\"]: all users."}
+            )
+            .object(
+                "rate_limit",
+                &ApiKeyConfig::rate_limit,
+                people::rate_limit_fields(),
+                {.doc = "Instead of server.rate_limit."}
             );
     return fields;
 }
@@ -338,7 +335,7 @@ const Fields<Config>& config_fields() {
                 {.doc = "Path patterns of agent files, relative to this file."}
             )
             .object("models", &Config::models, models_fields(), {.required = true})
-            .objects("users", &Config::users, user_fields(), {.doc = "Who may call."})
+            .objects("users", &Config::users, people::user_fields(), {.doc = "Who may call."})
             .objects("api_keys", &Config::api_keys, api_key_fields(), {.doc = "With which key."})
             .objects(
                 "webhooks", &Config::webhooks, webhook_fields(), {.doc = "Who is told of ends."}

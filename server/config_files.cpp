@@ -91,13 +91,42 @@ void expand_value(json::value& value, const base::FieldPlace& place) {
 
 std::optional<int> digits(std::string_view text, std::size_t at, std::size_t count) {
     int number = 0;
-    if (at + count > text.size()) {
+    if (at + count > text.size() || text[at] == '-') {
         return std::nullopt;
     }
     const char* end = text.data() + at + count;
     const auto parsed = std::from_chars(text.data() + at, end, number);
-    return parsed.ec == std::errc{} && parsed.ptr == end && number >= 0 ? std::optional(number)
-                                                                        : std::nullopt;
+    return parsed.ec == std::errc{} && parsed.ptr == end ? std::optional(number) : std::nullopt;
+}
+
+// Takes ".5" or ".123456" off: at most nanoseconds, of which milliseconds count.
+std::optional<std::chrono::milliseconds> fraction(std::string_view& text) {
+    if (!text.starts_with('.')) {
+        return std::chrono::milliseconds(0);
+    }
+    text.remove_prefix(1);
+    std::string part(text.substr(0, text.find_first_not_of("0123456789")));
+    if (part.empty() || part.size() > 9) {
+        return std::nullopt;
+    }
+    text.remove_prefix(part.size());
+    part.resize(3, '0');
+    return std::chrono::milliseconds(*digits(part, 0, 3));
+}
+
+// "Z", "+02:00"
+std::optional<std::chrono::minutes> offset(std::string_view text) {
+    if (text == "Z") {
+        return std::chrono::minutes(0);
+    }
+    const auto hour = digits(text, 1, 2);
+    const auto minute = digits(text, 4, 2);
+    if (text.size() != 6 || (text[0] != '+' && text[0] != '-') || text[3] != ':' || !hour ||
+        !minute || *hour > 23 || *minute > 59) {
+        return std::nullopt;
+    }
+    const auto ahead = std::chrono::hours(*hour) + std::chrono::minutes(*minute);
+    return text[0] == '+' ? ahead : -ahead;
 }
 
 }  // namespace
@@ -179,12 +208,15 @@ std::optional<std::int64_t> parse_date(std::string_view text) {
     const auto hour = digits(text, 11, 2);
     const auto minute = digits(text, 14, 2);
     const auto second = digits(text, 17, 2);
-    if (text.size() != 20 || text[10] != 'T' || text[13] != ':' || text[16] != ':' ||
-        text[19] != 'Z' || !hour || !minute || !second || *hour > 23 || *minute > 59 ||
-        *second > 59) {
+    if (!second || text[10] != 'T' || text[13] != ':' || text[16] != ':' || !hour || !minute ||
+        *hour > 23 || *minute > 59 || *second > 59) {
         return std::nullopt;
     }
-    return (midnight + hours(*hour) + minutes(*minute) + seconds(*second)).count();
+    const milliseconds time = midnight + hours(*hour) + minutes(*minute) + seconds(*second);
+    text.remove_prefix(19);
+    const auto part = fraction(text);
+    const auto zone = part ? offset(text) : std::nullopt;
+    return zone ? std::optional((time + *part - *zone).count()) : std::nullopt;
 }
 
 }  // namespace ars::server

@@ -33,7 +33,8 @@ void expand_variables(base::Document& document, std::vector<base::Fault>& faults
 // A file's text without surrounding white space. Errors: it can't be read or is empty.
 [[nodiscard]] base::Result<std::string> read_secret(const std::string& path);
 
-// "2027-01-31" (its first moment) or "2027-01-31T12:00:00Z", UTC, in milliseconds since the epoch.
+// "2027-01-31" (its first moment in UTC), "2027-01-31T12:00:00Z" or
+// "2027-01-31T12:00:00.123+02:00", in milliseconds since the epoch.
 [[nodiscard]] std::optional<std::int64_t> parse_date(std::string_view text);
 
 }  // namespace ars::server

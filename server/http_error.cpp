@@ -85,6 +85,18 @@ HttpResponse error_response(const base::Error& error) {
     return response;
 }
 
+HttpResponse too_many_requests(
+    std::string_view code, std::string_view message, std::int64_t retry_after_seconds
+) {
+    HttpResponse response = error_response(429, code, message);
+    for (auto& [name, value] : response.headers) {
+        if (name == "Retry-After") {
+            value = std::to_string(retry_after_seconds);
+        }
+    }
+    return response;
+}
+
 HttpResponse faults_response(const std::vector<base::Fault>& faults) {
     boost::json::array list;
     for (const base::Fault& fault : faults) {

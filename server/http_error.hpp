@@ -23,6 +23,10 @@ namespace ars::server {
 // Adds what the status demands: Retry-After for 429 and 503, WWW-Authenticate for 401. The message
 // of an `io` or `internal` error goes to the log only: it may name paths of the host.
 [[nodiscard]] HttpResponse error_response(const base::Error& error);
+// 429 with the time after which the same request is taken.
+[[nodiscard]] HttpResponse too_many_requests(
+    std::string_view code, std::string_view message, std::int64_t retry_after_seconds
+);
 // 422 with every fault of a request: {"code", "message", "faults": [{"path", "message",
 // "remedy"}]}.
 [[nodiscard]] HttpResponse faults_response(const std::vector<base::Fault>& faults);

@@ -138,6 +138,8 @@ void HttpRequest::clear() {
     route = nullptr;
     params.clear();
     user = {};
+    key_name.clear();
+    key_uid.clear();
     head_.clear();
     target_ = {};
     headers_.clear();

@@ -5,6 +5,7 @@
 #include "base/async.hpp"
 #include "base/result.hpp"
 #include "runtime/agents/agent.hpp"
+#include "runtime/people/caller.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -52,6 +53,7 @@ class HttpRequest {
     // The first header of that name (any case).
     [[nodiscard]] std::optional<std::string_view> header(std::string_view name) const;
     [[nodiscard]] std::size_t count_headers(std::string_view name) const;
+    [[nodiscard]] people::Caller caller() const { return {user, key_name, key_uid}; }
 
     Method method = Method::get;
     bool http_1_1 = true;
@@ -63,7 +65,9 @@ class HttpRequest {
     // Set by the router.
     const Route* route = nullptr;
     std::vector<std::string> params;  // decoded values of the pattern's {names}, in order
-    agents::User user;                // empty uid on open routes
+    agents::User user;                // whose rights and files count; empty uid on open routes
+    std::string key_name;             // of the API key, "" where none is demanded
+    std::string key_uid;              // whose key it is: another one when it acts for `user`
 
   private:
     struct Slice {

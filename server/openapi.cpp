@@ -32,7 +32,11 @@ constexpr std::array kFailures{
     Failure{413, "TooLarge", "A body or a file over its bound."},
     Failure{415, "UnsupportedMediaType", "The body is of another type."},
     Failure{422, "Invalid", "JSON or a parameter that does not fit; `faults` has each place."},
-    Failure{429, "Exhausted", "All places are taken; Retry-After says when to come back."},
+    Failure{
+        429,
+        "Exhausted",
+        "All places are taken, or the key's rate_limit; Retry-After says when to come back."
+    },
     Failure{503, "Unavailable", "Starting, stopping, or no room on the disk."},
     Failure{504, "TimedOut", "The wait is over; the run goes on.", "WaitTimeout"},
     Failure{507, "NoSpace", "No space left for files."},
@@ -49,6 +53,7 @@ std::vector<Part> parts() {
     out.push_back(threads_part());
     out.push_back(files_part());
     out.push_back(user_part());
+    out.push_back(people_part());
     return out;
 }
 
@@ -93,6 +98,7 @@ json::object finished(const Operation& operation, std::string_view tag, Access a
     if (access == Access::key) {
         responses["401"] = failure_ref(401);
         responses["403"] = failure_ref(403);
+        responses["429"] = failure_ref(429);
     }
     responses["default"] = failure_ref(0);
     return out;
@@ -161,7 +167,8 @@ json::object openapi_document(const std::vector<ListedRoute>& routes, std::strin
           {"version", version},
           {"description",
            "Runs of agents whose tools work in sandboxes. Errors are {\"detail\": ...}; what is "
-           "missing and what is another user's both answer 404."}}},
+           "missing and what is another user's both answer 404. A key whose act_for names a user "
+           "acts for him with the header X-Acting-For."}}},
         {"security", {{{"bearer", json::array()}}, {{"key", json::array()}}}},
         {"tags", std::move(tags)},
         {"paths", std::move(paths)},

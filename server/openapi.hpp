@@ -24,6 +24,7 @@ namespace openapi {
 [[nodiscard]] Part threads_part();
 [[nodiscard]] Part files_part();
 [[nodiscard]] Part user_part();
+[[nodiscard]] Part people_part();
 }  // namespace openapi
 
 // OpenAPI 3.1 of those routes that are documented.

@@ -141,9 +141,15 @@ void Reloader::check_names(const LoadedConfig& loaded, std::vector<std::string>&
 }
 
 std::vector<std::string> Reloader::changed_sections(const LoadedConfig& loaded) const {
-    const json::object before = config_fields().encode(running_.config);
+    // The rate of keys is taken over with them.
+    const auto encoded = [](const Config& config) {
+        json::object out = config_fields().encode(config);
+        out.at("server").as_object().erase("rate_limit");
+        return out;
+    };
+    const json::object before = encoded(running_.config);
     std::vector<std::string> out;
-    for (const auto& [name, section] : config_fields().encode(loaded.config)) {
+    for (const auto& [name, section] : encoded(loaded.config)) {
         if (!takes_effect(name) && before.at(name) != section) {
             out.emplace_back(name);
         }

@@ -135,11 +135,9 @@ std::optional<HttpResponse> Router::admit(HttpRequest& request) const {
         return method_not_allowed(node->routes);
     }
     if (route->access == Access::key) {
-        auto user = api_.authenticator.authenticate(request);
-        if (!user) {
-            return error_response(user.error());
+        if (auto refused = api_.authenticator.admit(request)) {
+            return refused;
         }
-        request.user = std::move(*user);
     }
     if (!route->reads_body() && has_body(request) &&
         !is_json_type(request.header("content-type").value_or(""))) {

@@ -25,9 +25,22 @@ using Answer = std::expected<T, HttpResponse>;
 // this in a row is no coincidence.
 constexpr int kChangeTries = 16;
 
-// Until the audit log takes it.
-agents::Accompany audit_of(const HttpRequest&, std::string_view) {
-    return [](store::WriteTxn&, const agents::AgentVersion&) {};
+// Commits a line of the audit log with the change of an agent.
+agents::Accompany audit_of(const HttpRequest& request, std::string_view action) {
+    people::AuditEntry entry{request.caller(), std::string(action), "", {}};
+    return [entry](store::WriteTxn& txn, const agents::AgentVersion& version) {
+        people::AuditEntry line = entry;
+        line.target = version.slug;
+        line.detail = {{"version", version.number}};
+        people::put_audit(txn, line);
+    };
+}
+
+// The same for the server's log, once it is committed.
+void log_change(
+    const Api& api, const HttpRequest& request, std::string_view action, const std::string& slug
+) {
+    people::log_audit(api.log, {request.caller(), std::string(action), slug, {}});
 }
 
 std::string_view action_name(agents::VersionAction action) {
@@ -176,6 +189,7 @@ base::Task<HttpResponse> create_agent(Api& api, const HttpRequest& request) {
             std::move(*agent), request.user.uid, audit_of(request, "agent.create")
         );
         if (made) {
+            log_change(api, request, "agent.create", (*made)->slug);
             co_return agent_response(**made, request.user, 201);
         }
         // A slug made from the name was free a moment ago: the next one may be.
@@ -220,6 +234,7 @@ base::Task<HttpResponse> change_agent(
             co_return agent_not_found();  // deleted since
         }
         if (changed) {
+            log_change(api, request, action_name(note.action), (*changed)->slug);
             co_return agent_response(**changed, request.user);
         }
         if (changed.error().code != "agent_changed" || tries == kChangeTries) {
@@ -251,6 +266,7 @@ base::Task<HttpResponse> delete_agent(Api& api, const HttpRequest& request) {
         const auto removed =
             co_await api.catalog.remove(*now, request.user.uid, audit_of(request, "agent.delete"));
         if (removed) {
+            log_change(api, request, "agent.delete", agent.slug);
             json::object done{{"success", true}};
             if (agent.is_builtin || !agent.source.empty()) {
                 done["note"] = fmt::format(

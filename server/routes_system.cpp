@@ -85,6 +85,8 @@ void add_routes(Router& router) {
     add_checkpoint_routes(router);
     add_file_routes(router);
     add_invocation_routes(router);
+    add_people_routes(router);
+    add_key_routes(router);
     add_system_routes(router);
 }
 

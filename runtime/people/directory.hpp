@@ -117,7 +117,7 @@ class Directory {
     [[nodiscard]] base::Result<ApiKey> key_for(const Caller& caller, const std::string& id) const;
 
     // Changes of keys (key_changes.cpp). Errors beside those of the store: conflict "keyless",
-    // "key_locked", "key_revoked", "request_id_conflict", "too_many_keys"; forbidden "admin_only",
+    // "key_locked", "key_revoked", "request_id_conflict", "too_many_keys"; forbidden "admins_only",
     // "role_too_low", "acting_not_allowed"; not found "key_not_found", "user_not_found"; invalid
     // "expired".
     base::Task<base::Result<CreatedKey>> create_key(Caller caller, NewKey wanted);
@@ -125,7 +125,7 @@ class Directory {
     // The key stays as a revoked one. Revoking it again changes nothing.
     base::Task<base::Result<ApiKey>> revoke_key(Caller caller, std::string id);
 
-    // Changes of users, by administrators (user_changes.cpp). Errors: forbidden "admin_only",
+    // Changes of users, by administrators (user_changes.cpp). Errors: forbidden "admins_only",
     // "role_too_low"; conflict "user_locked", "user_exists", "own_user", "one_user_only",
     // "too_many_users"; not found "user_not_found".
     base::Task<base::Result<UserEntry>> create_user(Caller caller, User user);

@@ -70,7 +70,7 @@ base::Result<void> Directory::check_new_key(const Caller& caller, const NewKey& 
     if (!caller.is_admin() && (uid != caller.user.uid || !wanted.act_for.empty())) {
         return base::fail(
             base::ErrorKind::forbidden,
-            "admin_only",
+            "admins_only",
             "only administrators make keys for others, or keys that act for others"
         );
     }

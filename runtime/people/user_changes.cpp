@@ -17,7 +17,7 @@ json::object user_detail(const User& user) {
 base::Result<void> check_admin(const Caller& caller) {
     if (!caller.is_admin()) {
         return base::fail(
-            base::ErrorKind::forbidden, "admin_only", "only administrators manage users"
+            base::ErrorKind::forbidden, "admins_only", "only administrators manage users"
         );
     }
     return {};

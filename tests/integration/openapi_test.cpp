@@ -15,6 +15,7 @@ class OpenApi : public OpenApiFixture {
     void walk_system();
     void walk_agents();
     void walk_user();
+    void walk_people();
     void walk_runs();
     void walk_dialog();
     void walk_requests();
@@ -41,6 +42,48 @@ void OpenApi::walk_user() {
         {.operation = "putAgentEnv", .body = {{"env", {{"NO NAME", "value"}}}}, .status = 400}
     );
     walk_->call({.operation = "getAgentEnv"});
+}
+
+void OpenApi::walk_people() {
+    walk_->call({.operation = "getMe"});
+    const json::object bob{{"uid", "bob"}, {"role", "user"}, {"department", "sales"}};
+    walk_->call({.operation = "createUser", .body = bob, .status = 201});
+    walk_->call({.operation = "createUser", .body = bob, .status = 409});
+    walk_->call({.operation = "listUsers", .query = {{"limit", "2"}}});
+    walk_->call({.operation = "getUser", .path = {{"uid", "bob"}}});
+    walk_->call(
+        {.operation = "changeUser",
+         .path = {{"uid", "bob"}},
+         .body = {{"role", "user"}, {"department", "research"}}}
+    );
+    for (const char* operation : {"createApiKey", "createApiKeySlash"}) {
+        const json::object wanted{
+            {"name", "laptop"},
+            {"request_id", std::string("request of ") + operation},
+            {"user_id", "bob"},
+            {"expires_at", "2999-01-01"},
+            {"act_for", json::array{"alice"}}
+        };
+        walk_->call({.operation = operation, .body = wanted, .status = 201});
+        walk_->call({.operation = operation, .body = wanted});
+    }
+    walk_->call({.operation = "listApiKeys", .query = {{"limit", "2"}}});
+    const json::value keys =
+        walk_->call({.operation = "listApiKeysSlash", .query = {{"user_id", "bob"}}});
+    const std::string id = text(keys.at("api_keys").at(0), "id");
+    walk_->call({.operation = "getApiKey", .path = {{"id", id}}});
+    walk_->call(
+        {.operation = "changeApiKey",
+         .path = {{"id", id}},
+         .body = {{"name", "desk"}, {"enabled", false}, {"expires_at", nullptr}}}
+    );
+    walk_->call({.operation = "revokeApiKey", .path = {{"id", id}}});
+    walk_->call(
+        {.operation = "changeApiKey", .path = {{"id", id}}, .body = {{"name", "x"}}, .status = 409}
+    );
+    walk_->call({.operation = "deleteUser", .path = {{"uid", "bob"}}});
+    walk_->call({.operation = "deleteUser", .path = {{"uid", "alice"}}, .status = 409});
+    walk_->call({.operation = "readAudit", .query = {{"limit", "3"}}});
 }
 
 void OpenApi::walk_runs() {
@@ -354,6 +397,7 @@ TEST_F(OpenApi, EveryOperationAnswersAsItIsDocumented) {
     walk_system();
     walk_agents();
     walk_user();
+    walk_people();
     walk_runs();
     walk_dialog();
     walk_requests();

@@ -77,11 +77,11 @@ store:    {max_size: 1GiB}
     EXPECT_EQ(loaded.agents.size(), 2U);
     ASSERT_EQ(loaded.keys.size(), 1U);
     EXPECT_EQ(loaded.keys[0].sha256, base::sha256_hex(kKey)) << "only the digest is kept";
-    EXPECT_EQ(loaded.keys[0].user.department, "research");
+    EXPECT_EQ(loaded.keys[0].uid, "alice");
     EXPECT_GT(loaded.keys[0].expires_ms, base::now_ms());
     EXPECT_EQ(loaded.local_user().uid, "alice");
-    EXPECT_TRUE(loaded.find_user("alice").has_value());
-    EXPECT_FALSE(loaded.find_user("bob").has_value());
+    ASSERT_EQ(loaded.declared_people().users.size(), 1U);
+    EXPECT_EQ(loaded.declared_people().users[0].department, "research");
     EXPECT_THAT(loaded.secret_files, ElementsAre(path()));
     EXPECT_THAT(loaded.notes, IsEmpty());
 }

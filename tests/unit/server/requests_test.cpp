@@ -15,7 +15,7 @@ std::string text(const json::value& value) { return std::string(value.as_string(
 class RequestsTest : public ServerTest {
   protected:
     // A thread with a running run.
-    void busy(std::vector<ApiKey> keys = {}) {
+    void busy(std::vector<people::DeclaredKey> keys = {}) {
         start({}, std::move(keys));
         run_ = make_run(0, RunStatus::running);
     }

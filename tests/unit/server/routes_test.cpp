@@ -138,9 +138,8 @@ TEST_F(RoutesTest, AdminFieldsAreHiddenFromPlainUsers) {
     agent.share_config.read_scope = agents::AccessScope{};
     agent.config_json = {{"context", {{"model", "m:x"}, {"max_execution_steps", 5}}}};
     agent_files_.push_back(agent);
-    auto keys = two_keys();
-    keys[1].user.role = agents::UserRole::admin;
-    start({}, keys);
+    users_[1].role = agents::UserRole::admin;
+    start({}, two_keys());
     const auto context = [this](const char* key) {
         const auto shown = get("/api/agent/mine", "x-api-key: " + std::string(key) + "\r\n").json();
         return shown.at("agent").at("config_json").at("context").as_object();

@@ -230,6 +230,7 @@ class ServerTest : public ::testing::Test {
     }
     ~ServerTest() override {
         stop();
+        people_.reset();
         runs_.reset();
         store_.reset();
         for (const auto& entry : std::filesystem::directory_iterator(directory_)) {
@@ -238,17 +239,25 @@ class ServerTest : public ::testing::Test {
         std::filesystem::remove(directory_);
     }
 
-    static std::vector<ApiKey> two_keys() {
+    static std::vector<people::DeclaredKey> two_keys() {
         return {
-            {.name = "a", .sha256 = base::sha256_hex(kAliceKey), .user = user_named("alice")},
-            {.name = "b", .sha256 = base::sha256_hex(kBobKey), .user = user_named("bob")},
+            {.name = "a", .sha256 = base::sha256_hex(kAliceKey), .uid = "alice"},
+            {.name = "b", .sha256 = base::sha256_hex(kBobKey), .uid = "bob"},
         };
     }
 
-    void start(HttpLimits limits = {}, std::vector<ApiKey> keys = {}) {
+    void start(HttpLimits limits = {}, std::vector<people::DeclaredKey> keys = {}) {
         runs_ = std::make_unique<FakeRunManager>(*store_, io_.get_executor());
-        authenticator_ =
-            std::make_unique<Authenticator>(std::move(keys), user_named("alice"), "127.0.0.1");
+        auto people = people::Directory::open(
+            io_.get_executor(),
+            *store_,
+            log_,
+            {.file = "appliance.yaml", .users = users_, .keys = std::move(keys), .rate_limit = rate_
+            }
+        );
+        ASSERT_TRUE(people) << people.error().message;
+        people_ = std::move(*people);
+        authenticator_ = std::make_unique<Authenticator>(*people_, "127.0.0.1");
         catalog_ = std::make_unique<agents::AgentCatalog>(*store_, log_);
         ASSERT_TRUE(catalog_->load(agent_files_));
         reloader_ = std::make_unique<Reloader>(
@@ -264,6 +273,7 @@ class ServerTest : public ::testing::Test {
             *catalog_,
             std::move(names),
             *reloader_,
+            *people_,
             *authenticator_,
             log_,
             stats_,
@@ -399,6 +409,9 @@ class ServerTest : public ::testing::Test {
     FileAccess files_;
     HttpStats stats_;
     std::unique_ptr<FakeRunManager> runs_;
+    std::vector<agents::User> users_{user_named("alice"), user_named("bob")};  // declared ones
+    std::optional<people::RateLimit> rate_;
+    std::unique_ptr<people::Directory> people_;
     std::unique_ptr<Authenticator> authenticator_;
     std::unique_ptr<Api> api_;
     std::unique_ptr<Router> router_;

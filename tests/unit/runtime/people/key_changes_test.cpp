@@ -73,8 +73,8 @@ TEST_F(KeyChanges, WhoMayMakeAKeyForWhom) {
     const auto attempt = [this](const Caller& by, NewKey wanted) {
         return code(wait(people_->create_key(by, std::move(wanted))));
     };
-    EXPECT_EQ(attempt(alice_, {.name = "x", .uid = "root"}), "admin_only");
-    EXPECT_EQ(attempt(alice_, {.name = "x", .act_for = {"*"}}), "admin_only");
+    EXPECT_EQ(attempt(alice_, {.name = "x", .uid = "root"}), "admins_only");
+    EXPECT_EQ(attempt(alice_, {.name = "x", .act_for = {"*"}}), "admins_only");
     EXPECT_EQ(attempt(adam_, {.name = "x", .uid = "root"}), "role_too_low");
     EXPECT_EQ(attempt(adam_, {.name = "x", .uid = "nobody"}), "user_not_found");
     EXPECT_EQ(attempt(root_, {.name = "x", .expires_ms = 1000}), "expired");

@@ -34,15 +34,15 @@ TEST_F(UserChanges, AUserIsThereAtOnceAndAfterARestart) {
 }
 
 TEST_F(UserChanges, NobodyGivesOrTouchesARoleAboveHisOwn) {
-    EXPECT_EQ(create(alice_, {"bob", UserRole::user, ""}), "admin_only");
+    EXPECT_EQ(create(alice_, {"bob", UserRole::user, ""}), "admins_only");
     EXPECT_EQ(create(adam_, {"bob", UserRole::superadmin, ""}), "role_too_low");
     EXPECT_EQ(create(root_, {"boss", UserRole::superadmin, ""}), "ok");
     EXPECT_EQ(create(adam_, {"bob", UserRole::admin, ""}), "ok");
     EXPECT_EQ(change(adam_, "bob", {.role = UserRole::superadmin}), "role_too_low");
     EXPECT_EQ(change(adam_, "boss", {.role = UserRole::user}), "role_too_low");
     EXPECT_EQ(erase(adam_, "boss"), "role_too_low");
-    EXPECT_EQ(change(alice_, "bob", {}), "admin_only");
-    EXPECT_EQ(erase(alice_, "bob"), "admin_only");
+    EXPECT_EQ(change(alice_, "bob", {}), "admins_only");
+    EXPECT_EQ(erase(alice_, "bob"), "admins_only");
     EXPECT_EQ(audit().size(), 2U);
     EXPECT_EQ(people_->find_user("boss")->role, UserRole::superadmin);
     EXPECT_EQ(people_->find_user("bob")->role, UserRole::admin);
