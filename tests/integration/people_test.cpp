@@ -376,6 +376,19 @@ TEST_F(People, OverItsRateAKeyIsToldWhenToComeBack) {
     EXPECT_EQ(me(secret_of("ALICE")), 200);  // another key of the same user
 }
 
+TEST_F(People, AKeyThatAReloadTakesAwayStopsAtOnce) {
+    EXPECT_EQ(me(secret_of("ALICE")), 200);
+    std::string config = file_text(server_.config_path());
+    const std::string line = "  - {name: a, uid: alice, key_env: KEY_ALICE}\n";
+    const std::size_t at = config.find(line);
+    ASSERT_NE(at, std::string::npos);
+    server_.write("appliance.yaml", config.erase(at, line.size()));
+    EXPECT_EQ(me(secret_of("ALICE")), 200);
+    EXPECT_EQ(send("POST", "/api/system/reload", json::object(), as("ROOT")).status, 200);
+    EXPECT_EQ(me(secret_of("ALICE")), 401);
+    EXPECT_EQ(me(secret_of("ROOT")), 200);
+}
+
 TEST_F(People, EachChangeLeavesOneLineAndARefusedOneNone) {
     const std::string users = "/api/system/users";
     send("POST", users, {{"uid", "bob"}}, as("ADAM"));
