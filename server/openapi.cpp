@@ -29,6 +29,7 @@ constexpr std::array kFailures{
     Failure{403, "Forbidden", "Not for this caller, or a path that leads out."},
     Failure{404, "NotFound", "There is none, or it is another user's."},
     Failure{409, "Conflict", "Not in the state that it is in.", "Conflict"},
+    Failure{412, "PreconditionFailed", "It is another version by now.", "Conflict"},
     Failure{413, "TooLarge", "A body or a file over its bound."},
     Failure{415, "UnsupportedMediaType", "The body is of another type."},
     Failure{422, "Invalid", "JSON or a parameter that does not fit; `faults` has each place."},

@@ -33,6 +33,17 @@ Schema discovery() {
     );
 }
 
+Schema reload_report() {
+    const Schema names = list(text());
+    return object(
+        {{"status", choice({"reloaded", "refused"})},
+         {"at", time()},
+         {"faults", names},
+         {"agents", object({{"added", names}, {"changed", names}, {"removed", names}})},
+         {"needs_restart", documented(names, "Keys that changed and are read at a start alone.")}}
+    );
+}
+
 }  // namespace
 
 Part system_part() {
@@ -72,8 +83,10 @@ Part system_part() {
               {"message_id?", nullable(text())},
               {"run_status?", nullable(ref("RunStatus"))},
               {"stream_url?", nullable(text())},
-              {"request_events_url?", nullable(text())}}
+              {"request_events_url?", nullable(text())},
+              {"etag?", text("Of the version that it is.")}}
          ))},
+        {"ReloadReport", reload_report()},
         {"WaitTimeout",
          error_with(object({{"code", text()}, {"message", text()}, {"run", ref("Run")}}))},
     };
@@ -96,6 +109,21 @@ Part system_part() {
     );
     part.operations.push_back(Operation(Method::get, "/openapi.json", "openapi", "This document.")
                                   .answers(200, open_object("OpenAPI 3.1.")));
+    part.operations.push_back(
+        Operation(Method::post, "/api/system/reload", "reload", "Reads the configuration again.")
+            .answers(200, ref("ReloadReport"))
+            .answers(
+                422,
+                error_with(object({{"code", text()}, {"message", text()}, {"faults", list(text())}})
+                ),
+                "The files have faults: nothing was changed."
+            )
+            .fails({409, 503})
+    );
+    part.operations.push_back(
+        Operation(Method::get, "/api/system/reload", "getReload", "How the last one went.")
+            .answers(200, object({{"reload", nullable(ref("ReloadReport"))}}))
+    );
     return part;
 }
 

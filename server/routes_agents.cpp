@@ -5,6 +5,7 @@
 #include "server/dto_agents.hpp"
 #include "server/http_error.hpp"
 #include "server/json_body.hpp"
+#include "server/query_number.hpp"
 #include "server/router.hpp"
 
 #include <boost/json/array.hpp>
@@ -57,9 +58,12 @@ HttpResponse get_agent(Api& api, const HttpRequest& request) {
 }
 
 HttpResponse list_agents(Api& api, const HttpRequest& request) {
-    const std::string with = request.query("include_subagents").value_or("false");
+    auto with_subagents = flag_of(request, "include_subagents", false);
+    if (!with_subagents) {
+        return std::move(with_subagents.error());
+    }
     json::array list;
-    for (const AgentPtr& agent : api.agents.list(request.user, with == "true" || with == "1")) {
+    for (const AgentPtr& agent : api.agents.list(request.user, *with_subagents)) {
         list.push_back(agent_to_json(*agent, request.user));
     }
     return json_response({{"agents", std::move(list)}});

@@ -28,12 +28,49 @@ void OpenApi::walk_system() {
     for (const char* operation : {"health", "ready", "discovery", "metrics", "openapi"}) {
         walk_->call({.operation = operation});
     }
+    walk_->call({.operation = "reload"});
+    walk_->call({.operation = "getReload"});
 }
 
 void OpenApi::walk_agents() {
     walk_->call({.operation = "listAgents", .query = {{"include_subagents", "true"}}});
     walk_->call({.operation = "getDefaultAgent"});
     walk_->call({.operation = "getAgent", .path = {{"slug", "helper"}}});
+    walk_->call({.operation = "listBackends"});
+    walk_->call({.operation = "getBackend", .path = {{"id", "ChatbotAgent"}}});
+    const json::value made = walk_->call(
+        {.operation = "createAgent",
+         .body =
+             {{"name", "Mine"},
+              {"description", "Made by the walk."},
+              {"config_json", {{"context", {{"system_prompt", "Be brief."}}}}}},
+         .status = 201,
+         .body_names = {"backend_id"}}
+    );
+    const std::string slug = text(made.at("agent"), "slug");
+    walk_->call({.operation = "createAgent", .body = {{"name", "x"}, {"slug", slug}}, .status = 409}
+    );
+    walk_->call({.operation = "changeAgent", .path = {{"slug", slug}}, .body = {{"name", "Ours"}}});
+    const ApiCall stale{
+        .operation = "changeAgent",
+        .path = {{"slug", slug}},
+        .body = {{"name", "Theirs"}},
+        .status = 412,
+        .headers = {{"If-Match", "\"1-never\""}}
+    };
+    walk_->call(stale);
+    walk_->call(
+        {.operation = "changeAgent",
+         .path = {{"slug", "main"}},
+         .body = {{"name", "Of a file"}},
+         .status = 403}
+    );
+    walk_->call({.operation = "listAgentVersions", .path = {{"slug", slug}}});
+    walk_->call({.operation = "getAgentVersion", .path = {{"slug", slug}, {"version", "1"}}});
+    walk_->call({.operation = "rollBackAgent", .path = {{"slug", slug}}, .body = {{"version", 1}}});
+    walk_->call({.operation = "setDefaultAgent", .path = {{"slug", "default-chatbot"}}});
+    walk_->call({.operation = "setDefaultAgent", .path = {{"slug", slug}}, .status = 422});
+    walk_->call({.operation = "deleteAgent", .path = {{"slug", slug}}});
 }
 
 void OpenApi::walk_user() {

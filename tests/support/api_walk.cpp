@@ -290,7 +290,13 @@ void ApiWalk::refuse_bad_bodies(const ApiCall& good) {
             if (!schema_faults(document_, property.value(), value).empty()) {
                 bad.body = sent;
                 bad.body.get_object()[property.key()] = value;
-                expect_fault(bad, "/" + std::string(property.key()));
+                const std::string name(property.key());
+                if (value.is_string() && std::ranges::count(good.body_names, name) > 0) {
+                    bad.status = 404;
+                    checked(bad);
+                } else {
+                    expect_fault(bad, "/" + name);
+                }
             }
         }
     }

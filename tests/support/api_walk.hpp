@@ -25,6 +25,8 @@ struct ApiCall {
     int status = 200;
     // Query parameters that name a thing: of another name the answer is 404.
     std::vector<std::string> names = {};
+    // The same for keys of the body.
+    std::vector<std::string> body_names = {};
     Headers headers = {};
 };
 
