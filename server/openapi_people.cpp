@@ -41,6 +41,20 @@ Schema created_key() {
     );
 }
 
+Schema audit_line() {
+    return object(
+        {{"version", {{"const", 1}}},
+         {"seq", whole()},
+         {"at", time()},
+         {"action", text("key.create")},
+         {"actor", nullable(text("Whose key it was."))},
+         {"key", nullable(text("Its name."))},
+         {"acting_for", nullable(text())},
+         {"target", nullable(text())},
+         {"detail", open_object()}}
+    );
+}
+
 Schema one_user() { return object({{"user", ref("User")}}); }
 Schema one_key() { return object({{"api_key", ref("ApiKey")}}); }
 
@@ -93,7 +107,7 @@ std::vector<Operation> user_operations() {
         Operation(Method::get, "/api/system/audit", "readAudit", "What was changed, oldest first.")
             .query("after", whole(), "Lines with a greater seq only.")
             .query("limit", whole_to(kAuditPage), "How many; 1000 when absent.")
-            .answers_bytes(200, "application/x-ndjson", "One JSON object a line.")
+            .answers_lines("AuditLine")
             .fails({422})
     );
     return out;
@@ -157,6 +171,7 @@ Part people_part() {
         {"PeopleSource", choice({"config", "api"})},
         {"User", user()},
         {"ApiKey", api_key()},
+        {"AuditLine", audit_line()},
     };
     part.operations = user_operations();
     for (Operation& operation : key_operations()) {

@@ -3,11 +3,13 @@
 #include "tests/support/json_schema.hpp"
 
 #include <boost/json/array.hpp>
+#include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cctype>
+#include <sstream>
 #include <stdexcept>
 
 namespace ars::tests {
@@ -149,6 +151,13 @@ void ApiWalk::check_answer(const ApiCall& call, const HttpReply& reply) {
         ADD_FAILURE() << what << " came as \"" << media << "\", which is not declared";
     } else if (media == "application/json") {
         check_json(what, content->at("schema"), reply);
+    } else if (media == "application/x-ndjson") {
+        std::istringstream lines(reply.body);
+        for (std::string line; std::getline(lines, line);) {
+            const auto faults =
+                schema_faults(document_, content->at("x-line-data"), json::parse(line));
+            EXPECT_TRUE(faults.empty()) << what << joined(faults) << "\n" << line;
+        }
     } else if (media == "text/event-stream") {
         const std::vector<SseEvent> events = parse_events(reply.body);
         EXPECT_FALSE(events.empty()) << what;
