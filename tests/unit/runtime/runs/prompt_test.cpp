@@ -92,6 +92,14 @@ TEST_F(OfferedTools, AnAllowListLimitsToolsButNotThoseForSubAgents) {
     EXPECT_EQ(offered(), (Names{"task", "subagent_start"}));
 }
 
+TEST_F(OfferedTools, K18NoListMeansAllAnEmptyOneNoneAndUnknownOrRepeatedNamesCountForNothing) {
+    EXPECT_EQ(offered().size(), 7U) << "all but those that call sub-agents";
+    run_.context.tools = Names{};
+    EXPECT_EQ(offered(), Names{});
+    run_.context.tools = Names{"write_file", "gone", "read_file", "write_file"};
+    EXPECT_EQ(offered(), (Names{"read_file", "write_file"}));
+}
+
 TEST_F(OfferedTools, BackgroundCommandsAreLookedAfterWhereverCommandsRun) {
     all_.push_back(std::make_unique<NamedTool>("execute_output"));
     all_.push_back(std::make_unique<NamedTool>("execute_input"));
