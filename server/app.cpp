@@ -126,11 +126,7 @@ base::Result<void> App::load_agents() {
         *agents_,
         offload_,
         log_,
-        [this](const LoadedConfig& loaded) {
-            if (const auto taken = people_->declare(loaded.declared_people()); !taken) {
-                log_.error("people_not_reloaded", {{"reason", taken.error().message}});
-            }
-        }
+        [this](people::Declaration now) { return people_->declare(std::move(now)); }
     );
     return {};
 }

@@ -158,8 +158,7 @@ base::Task<void> reload_on_signal(Serving* serving) {
     base::asio::signal_set signals(serving->app.io(), SIGHUP);
     while (!serving->stopping) {
         co_await signals.async_wait(base::asio::use_awaitable);
-        agents::Accompany silent = [](store::WriteTxn&, const agents::AgentVersion&) {};
-        const auto report = co_await serving->app.reloader().reload(std::move(silent));
+        const auto report = co_await serving->app.reloader().reload({});
         (void)report;
     }
 }

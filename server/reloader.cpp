@@ -1,6 +1,7 @@
 #include "server/reloader.hpp"
 
 #include "base/clock.hpp"
+#include "runtime/people/audit.hpp"
 #include "server/config_fields.hpp"
 
 #include <boost/json/array.hpp>
@@ -26,6 +27,20 @@ json::array to_json(const std::vector<std::string>& list) {
     return json::array(list.begin(), list.end());
 }
 
+// One entry that names what changed, in the commit of the change.
+agents::AccompanySync audit_of(people::Caller caller) {
+    people::AuditEntry entry{std::move(caller), "config.reload", {}, {}};
+    return [entry = std::move(entry)](store::WriteTxn& txn, const agents::FileSync& sync) mutable {
+        entry.detail = {
+            {"by", entry.caller.user.uid.empty() ? "signal" : "request"},
+            {"added", to_json(sync.added)},
+            {"changed", to_json(sync.changed)},
+            {"removed", to_json(sync.removed)}
+        };
+        people::put_audit(txn, entry);
+    };
+}
+
 }  // namespace
 
 Reloader::Reloader(
@@ -34,16 +49,17 @@ Reloader::Reloader(
     agents::AgentCatalog& catalog,
     base::Offload& offload,
     const base::Log& log,
-    std::function<void(const LoadedConfig&)> take_people
+    std::function<base::Result<void>(people::Declaration)> take_people
 )
     : running_(running),
       catalog_(catalog),
       offload_(offload),
       log_(log),
       take_people_(std::move(take_people)),
-      idle_(std::move(executor)) {}
+      idle_(std::move(executor)),
+      people_(running.declared_people()) {}
 
-base::Task<base::Result<ReloadReport>> Reloader::reload(agents::Accompany accompany) {
+base::Task<base::Result<ReloadReport>> Reloader::reload(people::Caller caller) {
     const auto deadline = base::Deadline::after(kReloadWait);
     while (busy_) {
         if (deadline.passed()) {
@@ -62,7 +78,7 @@ base::Task<base::Result<ReloadReport>> Reloader::reload(agents::Accompany accomp
     base::Result<ReloadReport> report =
         base::fail(base::ErrorKind::internal, "reload_failed", "the reload ended early");
     try {
-        report = co_await read_and_apply(std::move(accompany));
+        report = co_await read_and_apply(std::move(caller));
     } catch (...) {
         busy_ = false;
         idle_.notify_all();
@@ -93,7 +109,7 @@ base::Task<base::Result<ReloadReport>> Reloader::reload(agents::Accompany accomp
     co_return report;
 }
 
-base::Task<base::Result<ReloadReport>> Reloader::read_and_apply(agents::Accompany accompany) {
+base::Task<base::Result<ReloadReport>> Reloader::read_and_apply(people::Caller caller) {
     ReloadReport report;
     report.at_ms = base::now_ms();
     auto read = [file = running_.file] { return load_config(file); };
@@ -106,11 +122,17 @@ base::Task<base::Result<ReloadReport>> Reloader::read_and_apply(agents::Accompan
     if (!report.faults.empty()) {
         co_return report;
     }
-    auto synced = co_await catalog_.reload(loaded->agents, std::move(accompany));
+    if (auto taken = take_people_(loaded->declared_people()); !taken) {
+        report.faults.push_back(loaded->file + ": users: " + taken.error().message);
+        co_return report;
+    }
+    auto synced = co_await catalog_.reload(loaded->agents, audit_of(std::move(caller)));
     if (!synced) {
+        // What was in force a moment ago is not refused now.
+        (void)take_people_(people_);
         co_return std::unexpected(synced.error());
     }
-    take_people_(*loaded);
+    people_ = loaded->declared_people();
     report.agents = std::move(*synced);
     report.needs_restart = changed_sections(*loaded);
     for (const std::string& note : loaded->notes) {
@@ -141,15 +163,9 @@ void Reloader::check_names(const LoadedConfig& loaded, std::vector<std::string>&
 }
 
 std::vector<std::string> Reloader::changed_sections(const LoadedConfig& loaded) const {
-    // The rate of keys is taken over with them.
-    const auto encoded = [](const Config& config) {
-        json::object out = config_fields().encode(config);
-        out.at("server").as_object().erase("rate_limit");
-        return out;
-    };
-    const json::object before = encoded(running_.config);
+    const json::object before = config_fields().encode(running_.config);
     std::vector<std::string> out;
-    for (const auto& [name, section] : encoded(loaded.config)) {
+    for (const auto& [name, section] : config_fields().encode(loaded.config)) {
         if (!takes_effect(name) && before.at(name) != section) {
             out.emplace_back(name);
         }

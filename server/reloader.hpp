@@ -8,6 +8,7 @@
 #include "base/offload.hpp"
 #include "base/result.hpp"
 #include "runtime/agents/agent_catalog.hpp"
+#include "runtime/people/caller.hpp"
 #include "server/config.hpp"
 
 #include <cstdint>
@@ -28,23 +29,24 @@ struct ReloadReport {
 class Reloader {
   public:
     // `running` is what the server was started with; all parts outlive the reloader. `take_people`
-    // gets each new configuration that is in force.
+    // puts users and keys in force, or changes nothing.
     Reloader(
         base::asio::any_io_executor executor,
         const LoadedConfig& running,
         agents::AgentCatalog& catalog,
         base::Offload& offload,
         const base::Log& log,
-        std::function<void(const LoadedConfig&)> take_people
+        std::function<base::Result<void>(people::Declaration)> take_people
     );
 
-    // One at a time; who comes meanwhile waits. Errors are the store's; faults stand in the report.
-    base::Task<base::Result<ReloadReport>> reload(agents::Accompany accompany);
+    // One at a time; who comes meanwhile waits. `caller` is for the audit log, without a uid for a
+    // signal. Errors are the store's; faults stand in the report.
+    base::Task<base::Result<ReloadReport>> reload(people::Caller caller);
     // The latest, whoever asked for it; nothing before the first.
     [[nodiscard]] const std::optional<ReloadReport>& last() const { return last_; }
 
   private:
-    base::Task<base::Result<ReloadReport>> read_and_apply(agents::Accompany accompany);
+    base::Task<base::Result<ReloadReport>> read_and_apply(people::Caller caller);
     void check_names(const LoadedConfig& loaded, std::vector<std::string>& faults) const;
     [[nodiscard]] std::vector<std::string> changed_sections(const LoadedConfig& loaded) const;
 
@@ -52,9 +54,10 @@ class Reloader {
     agents::AgentCatalog& catalog_;
     base::Offload& offload_;
     const base::Log& log_;
-    std::function<void(const LoadedConfig&)> take_people_;
+    std::function<base::Result<void>(people::Declaration)> take_people_;
     bool busy_ = false;
     base::Notifier idle_;
+    people::Declaration people_;  // in force
     std::optional<ReloadReport> last_;
 };
 

@@ -38,14 +38,7 @@ base::Task<HttpResponse> reload(Api& api, const HttpRequest& request) {
     if (request.user.role == agents::UserRole::user) {
         co_return admins_only();
     }
-    const people::AuditEntry entry{request.caller(), "agent.reload", "", {}};
-    agents::Accompany audit = [entry](store::WriteTxn& txn, const agents::AgentVersion& version) {
-        people::AuditEntry line = entry;
-        line.target = version.slug;
-        line.detail = {{"version", version.number}};
-        people::put_audit(txn, line);
-    };
-    const auto report = co_await api.reloader.reload(std::move(audit));
+    const auto report = co_await api.reloader.reload(request.caller());
     if (!report) {
         co_return error_response(report.error());
     }

@@ -111,7 +111,6 @@ class Sync {
         }
     }
     [[nodiscard]] FileSync& result() { return result_; }
-    [[nodiscard]] const std::vector<AgentVersion>& written() const { return written_; }
 
   private:
     [[nodiscard]] const AgentVersion* alive(const std::string& slug) const {
@@ -165,7 +164,6 @@ class Sync {
             .push_back(version.slug);
         is_new_.insert_or_assign(version.slug, true);
         put_version(txn_, version);
-        written_.push_back(std::move(version));
     }
 
     // Who decides about an agent is no change of it.
@@ -180,7 +178,6 @@ class Sync {
     std::map<std::string, AgentVersion> stored_;
     std::map<std::string, bool> has_file_;
     std::map<std::string, bool> is_new_;
-    std::vector<AgentVersion> written_;
     FileSync result_;
 };
 
@@ -227,16 +224,14 @@ base::Result<FileSync> AgentCatalog::load(std::vector<Agent> files) {
 }
 
 base::Task<base::Result<FileSync>> AgentCatalog::reload(
-    std::vector<Agent> files, Accompany accompany
+    std::vector<Agent> files, AccompanySync accompany
 ) {
     std::function<base::Result<FileSync>(store::WriteTxn&)> change =
         [files = std::move(files),
          accompany = std::move(accompany),
          log = &log_](store::WriteTxn& txn) -> base::Result<FileSync> {
         Sync sync(txn, files, *log);
-        for (const AgentVersion& version : sync.written()) {
-            accompany(txn, version);
-        }
+        accompany(txn, sync.result());
         return std::move(sync.result());
     };
     auto done = co_await store_.write<FileSync>(std::move(change));

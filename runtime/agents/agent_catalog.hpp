@@ -35,6 +35,7 @@ struct FileSync {
 
 // Written in the same commit as the change it accompanies.
 using Accompany = std::function<void(store::WriteTxn&, const AgentVersion&)>;
+using AccompanySync = std::function<void(store::WriteTxn&, const FileSync&)>;
 
 class AgentCatalog {
   public:
@@ -47,8 +48,8 @@ class AgentCatalog {
     // file brought goes with its file. One commit, or none. At a start, before there is an I/O
     // thread.
     [[nodiscard]] base::Result<FileSync> load(std::vector<Agent> files);
-    // The same while serving. `accompany` is called once for each change.
-    base::Task<base::Result<FileSync>> reload(std::vector<Agent> files, Accompany accompany);
+    // The same while serving.
+    base::Task<base::Result<FileSync>> reload(std::vector<Agent> files, AccompanySync accompany);
 
     // Errors: conflict "slug_taken", exhausted "too_many_agents", and those of the store.
     base::Task<base::Result<AgentPtr>> create(Agent agent, std::string uid, Accompany accompany);

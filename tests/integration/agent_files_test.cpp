@@ -107,6 +107,29 @@ TEST_F(AgentFiles, ABrokenFileLeavesTheOldAgentsServingAndTheErrorReadable) {
     EXPECT_TRUE(listed("alice").contains("fine"));
 }
 
+TEST_F(AgentFiles, AReloadTakesOverUsersAndKeysAndIsAudited) {
+    start();
+    std::string config = read_text(server_.config_path());
+    const std::string bob = "  - {name: b, uid: bob, key_env: KEY_BOB}\n";
+    config.replace(config.find(bob), bob.size(), "");
+    const std::string carol = "{uid: carol, role: admin}";
+    config.replace(config.find(carol), carol.size(), "{uid: carol, role: superadmin}");
+    server_.write("appliance.yaml", config);
+    server_.write("agents/new.yaml", "slug: new\n");
+    ASSERT_EQ(make("alice", {{"name", "private"}}).status, 201);
+    EXPECT_EQ(get("carol", "/private").status, 404);
+    EXPECT_EQ(get("bob", "").status, 200);
+    ASSERT_EQ(reload().status, 200);
+    EXPECT_EQ(get("bob", "").status, 401);
+    EXPECT_EQ(get("carol", "/private").status, 200);
+    const HttpReply audit = http(server_.port(), "GET", "/api/system/audit", {}, as("carol"));
+    EXPECT_NE(audit.body.find(R"("action":"agent.create","actor":"alice")"), std::string::npos)
+        << audit.body;
+    EXPECT_NE(audit.body.find(R"("action":"config.reload","actor":"carol")"), std::string::npos);
+    EXPECT_NE(audit.body.find(R"("added":["new"])"), std::string::npos);
+    EXPECT_EQ(http(server_.port(), "GET", "/api/system/audit", {}, as("alice")).status, 403);
+}
+
 TEST_F(AgentFiles, AReloadSaysWhatTakesARestart) {
     start();
     std::string config = read_text(server_.config_path());

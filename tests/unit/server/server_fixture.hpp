@@ -261,7 +261,12 @@ class ServerTest : public ::testing::Test {
         catalog_ = std::make_unique<agents::AgentCatalog>(*store_, log_);
         ASSERT_TRUE(catalog_->load(agent_files_));
         reloader_ = std::make_unique<Reloader>(
-            io_.get_executor(), config_, *catalog_, offload_, log_, [](const LoadedConfig&) {}
+            io_.get_executor(),
+            config_,
+            *catalog_,
+            offload_,
+            log_,
+            [this](people::Declaration now) { return people_->declare(std::move(now)); }
         );
         agents::KnownNames names;
         names.tools = {"execute", "read_file"};
