@@ -1,6 +1,7 @@
 // Any text as an agent file: an agent, or faults that name their line. What is accepted must
-// survive being stored with a run and read again.
-#include "runtime/agents/agent_table.hpp"
+// survive being stored, with a run and as a version, and read again.
+#include "runtime/agents/agent_file.hpp"
+#include "runtime/agents/agent_version.hpp"
 #include "runtime/agents/slug.hpp"
 #include "tests/fuzz/scratch.hpp"
 
@@ -36,7 +37,9 @@ int depth_of(const boost::json::value& value) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     static const agents::KnownNames known{
-        {"execute", "read_file", "write_file"}, {"demo", "main"}, {"default", "open"}
+        .tools = {"execute", "read_file", "write_file"},
+        .providers = {"demo", "main"},
+        .policies = {"default", "open"},
     };
     const auto file =
         agents::parse_agent_file("a.yaml", {reinterpret_cast<const char*>(data), size}, known);
@@ -55,7 +58,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const boost::json::object stored = agents::context_to_json(file->agent.context);
     const auto read = agents::parse_context(stored);
     require(read.has_value() && agents::context_to_json(*read) == stored);
-    agents::AgentTable table;
-    require(table.add(file->agent).has_value());
+    agents::AgentVersion version;
+    version.slug = file->agent.slug;
+    version.number = 1;
+    version.definition = agents::definition_of(file->agent);
+    version.digest = agents::definition_digest(*version.definition);
+    const auto again = agents::decode_version(agents::encode_version(version));
+    const auto agent = again ? agents::agent_of(*again) : std::nullopt;
+    require(agent.has_value());
+    require(agents::definition_digest(agents::definition_of(*agent)) == version.digest);
     return 0;
 }
