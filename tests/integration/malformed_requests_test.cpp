@@ -174,7 +174,9 @@ std::string wrong_with(const Malformed& request, const Client::Answer& answer) {
     }
     // On a busy machine 5 MiB may take longer than the server waits.
     const bool late = request.kind == "huge_body" && answer.status == 408;
-    if (request.status != 0 && answer.status != request.status && !late) {
+    // What the path names may be missed before the body is read.
+    const bool missing = request.bytes.find("/none") != std::string::npos && answer.status == 404;
+    if (request.status != 0 && answer.status != request.status && !late && !missing) {
         return "not " + std::to_string(request.status);
     }
     boost::system::error_code ec;
@@ -184,7 +186,7 @@ std::string wrong_with(const Malformed& request, const Client::Answer& answer) {
     if (detail == nullptr || (!detail->is_string() && !detail->is_object())) {
         return "no {\"detail\": ...}";
     }
-    if (request.kind == "bad_json") {
+    if (request.kind == "bad_json" && answer.status == 400) {
         const json::object* object = detail->if_object();
         if (object == nullptr || !object->contains("line") || !object->contains("column")) {
             return "no line and column";
