@@ -41,17 +41,7 @@ Malformed MalformedRequests::bad_query() {
     const Number& at = pick(numbers_);
     const std::string broken[] = {"%", "%2", "%zz", "%%", "1%", "%u0031"};
     const std::string numbers[] = {
-        "-1",
-        "abc",
-        "1e3",
-        "0x10",
-        "99999999999999999999",
-        "1.5",
-        "1+",
-        "+1",
-        "%31%00",
-        "9999999",
-        "%FF%FE"
+        "-1", "abc", "1e3", "0x10", "99999999999999999999", "1.5", "1+", "+1", "%31%00", "%FF%FE"
     };
     if (below(2) == 0) {
         const Target& to = pick(targets_);
