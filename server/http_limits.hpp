@@ -22,11 +22,17 @@ inline constexpr std::size_t kTreePage = 1000;                       // entries 
 inline constexpr auto kTreeRemoval =
     std::chrono::seconds(10);  // of one request: it holds a thread for file work
 
+// Of all requests together, from their first byte until they are answered: 64 of the largest. Small
+// ones are not refused for the others' sake.
+inline constexpr std::size_t kAllBodiesBytes = 256 * base::limits::kMiB;
+inline constexpr std::size_t kSmallBody = 64 * base::limits::kKiB;
+
 inline constexpr auto kBlockingWait = std::chrono::minutes(30);  // of a call for its run
 
 struct HttpLimits {
     std::size_t head_bytes = base::limits::kRequestHeadBytes;
     std::size_t body_bytes = base::limits::kRequestBodyBytes;
+    std::size_t all_bodies_bytes = kAllBodiesBytes;
     std::size_t connections = base::limits::kConnections;
     base::milliseconds read_timeout = base::limits::kHttpReadTimeout;  // one request, whole
     base::milliseconds body_timeout = kUploadTimeout;  // of a body that is read in pieces, whole
@@ -39,6 +45,7 @@ struct HttpLimits {
 struct HttpStats {
     std::uint64_t connections = 0;             // open now
     std::uint64_t refused_connections = 0;     // over the bound
+    std::uint64_t body_bytes = 0;              // held now
     std::uint64_t streams = 0;                 // SSE readers now
     std::array<std::uint64_t, 6> responses{};  // by status / 100
 };

@@ -7,6 +7,8 @@ namespace ars::server {
 
 namespace {
 
+constexpr std::size_t kKeptBody = 16 * 1024;  // capacity that an idle connection may keep
+
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; }
 
 int hex_digit(char c) {
@@ -134,6 +136,9 @@ void HttpRequest::clear() {
     http_1_1 = true;
     keep_alive = true;
     body.clear();
+    if (body.capacity() > kKeptBody) {
+        body = std::string();
+    }
     peer = nullptr;
     route = nullptr;
     params.clear();

@@ -56,9 +56,13 @@ HttpSession::HttpSession(
 base::Task<void> HttpSession::run() {
     ++stats_.connections;
     struct Leave {
-        HttpStats& stats;
-        ~Leave() { --stats.connections; }
-    } leave{stats_};
+        HttpSession& session;
+        ~Leave() {
+            session.request_.clear();
+            session.count_body();
+            --session.stats_.connections;
+        }
+    } leave{*this};
     try {
         co_await converse();
         co_await linger();
@@ -123,6 +127,7 @@ base::Task<void> HttpSession::converse() {
             co_return;
         }
         parser_.reset();
+        count_body();
         std::string().swap(piece_);
         refusal_.reset();
         head_checked_ = false;
@@ -131,12 +136,16 @@ base::Task<void> HttpSession::converse() {
 }
 
 // --- reading
-// --------------------------------------------------------------------------------------
-
 HttpSession::Step HttpSession::parse() {
     auto state = RequestParser::State::need_more;
     if (begin_ < end_) {
         begin_ += parser_.put({in_.data() + begin_, end_ - begin_}, state);
+    }
+    count_body();
+    if (counted_body_ > kSmallBody && stats_.body_bytes > limits_.all_bodies_bytes) {
+        return refuse(error_response(
+            503, "bodies_busy", "other requests' bodies take all the memory there is for them"
+        ));
     }
     switch (state) {
         case RequestParser::State::malformed:
@@ -271,8 +280,6 @@ void HttpSession::make_room() {
 }
 
 // --- answering
-// ------------------------------------------------------------------------------------
-
 base::Task<HttpResponse> HttpSession::answer() {
     std::optional<HttpResponse> response;
     request_.peer = this;
@@ -321,8 +328,6 @@ void HttpSession::append(const HttpResponse& response, bool keep_alive) {
 }
 
 // --- writing
-// --------------------------------------------------------------------------------------
-
 // Sends without waiting. True when nothing is left; throws when the connection is broken.
 bool HttpSession::send_now() {
     while (sent_ < out_.size()) {
@@ -371,8 +376,6 @@ base::Task<void> HttpSession::linger() {
 }
 
 // --- streams
-// --------------------------------------------------------------------------------------
-
 base::Task<void> HttpSession::stream(HttpResponse response) {
     chunked_ = request_.http_1_1 && !response.stream_bytes;
     append(response, false);

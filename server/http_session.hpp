@@ -71,6 +71,7 @@ class HttpSession final : private StreamWriter, private HttpPeer {
     base::Task<void> write(std::string_view bytes) override;
 
     // http_session_body.cpp
+    void count_body();
     base::Task<base::Result<std::string_view>> read_body() override;
     base::Task<bool> fill_body();
     [[nodiscard]] bool has_left() override;
@@ -94,6 +95,7 @@ class HttpSession final : private StreamWriter, private HttpPeer {
     TimePoint deadline_ = TimePoint::max();          // of the await under way
     TimePoint request_deadline_ = TimePoint::max();  // of the request that is being read
     std::string piece_;                              // what read_body() gave last
+    std::size_t counted_body_ = 0;                   // what stats_.body_bytes has of this one
     bool head_checked_ = false;
     bool stopping_ = false;
     bool expired_ = false;

@@ -86,6 +86,12 @@ base::Task<bool> HttpSession::fill_body() {
     co_return true;
 }
 
+void HttpSession::count_body() {
+    stats_.body_bytes -= counted_body_;
+    counted_body_ = request_.body.size();
+    stats_.body_bytes += counted_body_;
+}
+
 bool HttpSession::has_left() {
     char probe = 0;
     error_code ec;

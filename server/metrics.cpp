@@ -129,6 +129,12 @@ std::string metrics_text(const Api& api) {
         "Connections over the bound.",
         api.stats.refused_connections
     );
+    text.single(
+        "ars_http_body_bytes",
+        "gauge",
+        "Bodies of requests that are read or answered.",
+        api.stats.body_bytes
+    );
     text.single("ars_sse_streams", "gauge", "Readers that follow a run.", api.stats.streams);
     text.family("ars_http_responses_total", "counter", "Responses by class of status.");
     for (std::size_t group = 2; group < api.stats.responses.size(); ++group) {

@@ -138,6 +138,37 @@ TEST_F(HttpSessionTest, BodiesOverTheBoundGet413) {
     EXPECT_EQ(chunked.read_response().status, 413);
 }
 
+// Clients that never end their bodies must not fill the memory together.
+TEST_F(HttpSessionTest, AllBodiesTogetherHaveABound) {
+    HttpLimits limits;
+    limits.all_bodies_bytes = 300'000;
+    start(limits);
+    const std::string large(200'000, ' ');
+    const auto post = [&](const std::string& body) {
+        RawClient client = connect();
+        client.request("POST /api/agent/runs", "", body);
+        return client.read_response();
+    };
+    const auto post_until = [&](const std::string& code) {
+        RawResponse response = post(large);
+        while (response.code() != code) {  // ctest's limit ends it
+            response = post(large);
+        }
+        return response;
+    };
+    EXPECT_EQ(post(large).code(), "invalid_json");
+    RawClient hoarder = connect();
+    hoarder.send(
+        "POST /api/agent/runs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        "Content-Length: 250001\r\n\r\n" +
+        std::string(250'000, ' ')
+    );
+    EXPECT_EQ(post_until("bodies_busy").status, 503);
+    EXPECT_EQ(post(" ").code(), "invalid_json") << "a small one is not refused";
+    hoarder.close();
+    EXPECT_EQ(post_until("invalid_json").status, 400);
+}
+
 TEST_F(HttpSessionTest, ALargeBodyThatFitsArrivesWhole) {
     start();
     const std::string query(900'000, 'q');
