@@ -266,12 +266,12 @@ base::Result<void> App::enter_landlock_tier() {
     return {};
 }
 
-agents::User App::user_of(const std::string& uid) const {
+std::optional<agents::User> App::user_of(const std::string& uid) const {
     if (auto known = people_->find_user(uid)) {
-        return *known;
+        return known;
     }
     const agents::User local = people_->local_user();
-    return uid == local.uid ? local : agents::User{uid, agents::UserRole::user, {}};
+    return uid == local.uid ? std::optional(local) : std::nullopt;
 }
 
 void App::start_webhooks() {

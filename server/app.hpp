@@ -90,7 +90,7 @@ class App {
     [[nodiscard]] base::Result<sandbox::ScopeSpec> scope_spec(
         const fsmount::Workspace& workspace, const std::string& policy
     );
-    [[nodiscard]] agents::User user_of(const std::string& uid) const;
+    [[nodiscard]] std::optional<agents::User> user_of(const std::string& uid) const;
 
     LoadedConfig config_;
     AppOptions options_;

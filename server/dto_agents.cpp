@@ -105,6 +105,18 @@ const base::Fields<BodyKeys>& new_agent_keys() {
     return fields;
 }
 
+// What no agent could take, whichever it is. An unknown backend is a missing thing, told later.
+std::vector<base::Fault> faults_of_shape(const json::object& given) {
+    json::object definition{{"slug", "any"}};
+    for (const auto& entry : given) {
+        if (!entry.value().is_null() && entry.key() != "backend_id") {
+            definition.insert(entry);
+        }
+    }
+    agents::AgentFields fields;
+    return agents::agent_fields().decode(definition, fields);
+}
+
 std::expected<AgentBody, HttpResponse> read_keys(
     const HttpRequest& request, const base::Fields<BodyKeys>& fields
 ) {
@@ -119,6 +131,9 @@ std::expected<AgentBody, HttpResponse> read_keys(
     AgentBody out{std::move(body->get_object()), std::move(keys.slug), keys.set_default};
     out.given.erase("slug");
     out.given.erase("set_default");
+    if (const auto faults = faults_of_shape(out.given); !faults.empty()) {
+        return std::unexpected(faults_response(faults));
+    }
     return out;
 }
 

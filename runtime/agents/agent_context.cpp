@@ -129,6 +129,14 @@ const base::Fields<AgentContext>& agent_context_fields() {
     return fields;
 }
 
+void take_resources(AgentContext& context) {
+    for (auto* list : {&context.tools, &context.knowledges, &context.mcps, &context.skills}) {
+        list->emplace();
+        (*list)->clear();
+    }
+    context.preload_skills.clear();
+}
+
 bool is_admin_field(std::string_view name) {
     static constexpr std::string_view kNames[] = {
         "tool_approval_mode",

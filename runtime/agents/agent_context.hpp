@@ -10,6 +10,9 @@ namespace ars::agents {
 
 [[nodiscard]] const base::Fields<AgentContext>& agent_context_fields();
 
+// Leaves nothing that a run of this context could use: what a user who is not there may use.
+void take_resources(AgentContext& context);
+
 // Those that bind a run against its user's wish: plain users neither see nor set them.
 [[nodiscard]] bool is_admin_field(std::string_view name);
 

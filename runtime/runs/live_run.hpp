@@ -31,6 +31,7 @@ struct LiveRun {
 
     store::RunRecord record;  // as last committed
     agents::User user;
+    bool has_user = true;  // false: deleted since the run was asked for
     agents::AgentContext context;
 
     std::vector<store::MessageRecord> history;  // of the thread, oldest first, as committed

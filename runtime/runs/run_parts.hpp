@@ -49,7 +49,8 @@ struct RunParts {
     std::function<
         base::Result<sandbox::ScopeSpec>(const fsmount::Workspace&, const std::string& policy)>
         scope_spec;
-    std::function<agents::User(const std::string& uid)> user_of;
+    // Nothing when there is no such user (any more).
+    std::function<std::optional<agents::User>(const std::string& uid)> user_of;
 };
 
 // Every tool there is; what an agent gets of them is decided by prompt.cpp for each run.

@@ -1,6 +1,7 @@
 #include "runtime/runs/run_supervisor.hpp"
 
 #include "base/clock.hpp"
+#include "runtime/agents/agent_context.hpp"
 #include "runtime/runs/events.hpp"
 #include "runtime/runs/lineage.hpp"
 #include "runtime/runs/run_loop.hpp"
@@ -36,8 +37,10 @@ void RunSupervisor::launch(store::RunRecord record, Slots::Place place, bool tak
     if (stopping_) {
         return;
     }
-    agents::User user = parts_.user_of(record.uid);
+    const auto known = parts_.user_of(record.uid);
+    agents::User user = known.value_or(agents::User{record.uid, agents::UserRole::user, {}});
     auto run = std::make_shared<LiveRun>(parts_.executor, std::move(record), std::move(user));
+    run->has_user = known.has_value();
     run->slot = std::move(place);
     run->taken_over = taken_over;
     run->user_env = user_env_for(run->record);
@@ -188,7 +191,9 @@ base::Result<void> RunSupervisor::equip(LiveRun& run) {
         return std::unexpected(context.error());
     }
     run.context = std::move(*context);
-    if (run.record.type != store::RunType::subagent) {
+    if (!run.has_user) {
+        agents::take_resources(run.context);
+    } else if (run.record.type != store::RunType::subagent) {
         run.subagents = parts_.agents.allowed_subagents(run.context, run.user);
     }
     auto workspace = parts_.open_workspace(run.record.uid);

@@ -29,6 +29,16 @@ TEST_F(RunEnds, K71K115AnOutputThatIsAnotherRunsIsNone) {
     EXPECT_EQ(output(wrong), "");
 }
 
+TEST_F(RunEnds, K21ARunOfAUserWhoIsGoneHasNothingToUse) {
+    script({calling({{"ls", "{}"}}), saying("had nothing")});
+    is_known_ = false;
+    const auto run = submit("go", {}, true);
+    ASSERT_TRUE(run);
+    EXPECT_EQ(settled(run->run.id).status, store::RunStatus::completed);
+    ASSERT_EQ(model_->requests.size(), 2U);
+    EXPECT_TRUE(model_->requests[0].tools.empty());
+}
+
 class Throwing final : public tools::Tool {
   public:
     [[nodiscard]] const tools::ToolSpec& spec() const override { return spec_; }

@@ -123,7 +123,7 @@ class RunsTest : public fsmount::WorkspaceTest {
             [](const fsmount::Workspace&, const std::string&) {
                 return base::Result<sandbox::ScopeSpec>();
             },
-            [this](const std::string&) { return alice_; },
+            [this](const std::string&) { return is_known_ ? std::optional(alice_) : std::nullopt; },
         });
         ToolSet tools = tools::make_file_tools();
         for (auto& tool : tools::make_subagent_tools(runs_->child_runs())) {
@@ -266,6 +266,7 @@ class RunsTest : public fsmount::WorkspaceTest {
 
     base::Log log_{2, base::LogLevel::off};
     agents::User alice_{"alice", agents::UserRole::user, {}};
+    bool is_known_ = true;  // or deleted since
     agents::AgentTable agents_ = agents::AgentTable::with_built_ins();
     base::Offload offload_{1};
     NoSandbox sandbox_;
