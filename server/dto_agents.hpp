@@ -53,7 +53,7 @@ struct RollbackBody {
     boost::json::object definition, const boost::json::object& given, const agents::User& user
 );
 
-// The header If-Match: nothing when there is none. A list or "*" is fine.
+// Names the version. `header` is If-Match: one, a list of them, or "*".
 [[nodiscard]] std::string etag_of(const agents::Agent& agent);
 [[nodiscard]] bool matches_etag(std::string_view header, const agents::Agent& agent);
 

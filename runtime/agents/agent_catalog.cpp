@@ -5,6 +5,7 @@
 
 #include <charconv>
 #include <map>
+#include <set>
 #include <utility>
 
 namespace ars::agents {
@@ -88,7 +89,7 @@ class Sync {
             stored_.emplace(version.slug, std::move(version));
         }
         for (const Agent& file : files) {
-            has_file_.insert_or_assign(file.slug, true);
+            has_file_.insert(file.slug);
             file.lock ? follow(file) : seed(file);
         }
         for (const Agent& built_in : built_in_agents()) {
@@ -162,7 +163,7 @@ class Sync {
          : was_there      ? result_.changed
                           : result_.added)
             .push_back(version.slug);
-        is_new_.insert_or_assign(version.slug, true);
+        is_new_.insert(version.slug);
         put_version(txn_, version);
     }
 
@@ -170,14 +171,14 @@ class Sync {
     void mark(AgentVersion version, bool locked, const std::string& source) {
         version.locked = locked;
         version.source = source;
-        is_new_.insert_or_assign(version.slug, true);
+        is_new_.insert(version.slug);
         txn_.put_entry(version_key(version.slug, version.number), encode_version(version));
     }
 
     store::WriteTxn& txn_;
     std::map<std::string, AgentVersion> stored_;
-    std::map<std::string, bool> has_file_;
-    std::map<std::string, bool> is_new_;
+    std::set<std::string> has_file_;
+    std::set<std::string> is_new_;
     FileSync result_;
 };
 
