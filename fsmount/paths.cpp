@@ -24,21 +24,6 @@ namespace {
 
 constexpr int kReadFlags = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
 
-FileInfo info_of(const struct stat& status) {
-    FileInfo info;
-    info.kind = kind_of(status.st_mode);
-    info.size = static_cast<std::uint64_t>(status.st_size);
-    info.stored_bytes = static_cast<std::uint64_t>(status.st_blocks) * 512;
-    info.modified_ms = status.st_mtim.tv_sec * 1000 + status.st_mtim.tv_nsec / 1'000'000;
-    info.mode = status.st_mode & 07777U;
-    info.stamp = {
-        status.st_ino,
-        status.st_size,
-        status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec
-    };
-    return info;
-}
-
 // Turns a located object into one that can be read: the very object, not whatever has its name by
 // now.
 Fd reopen(const Fd& object, int flags) {
@@ -135,6 +120,21 @@ Result<FileReplacement> replacement_of(const Place& place, const std::string& sh
 
 }  // namespace
 
+FileInfo info_of(const struct stat& status) {
+    FileInfo info;
+    info.kind = kind_of(status.st_mode);
+    info.size = static_cast<std::uint64_t>(status.st_size);
+    info.stored_bytes = static_cast<std::uint64_t>(status.st_blocks) * 512;
+    info.modified_ms = status.st_mtim.tv_sec * 1000 + status.st_mtim.tv_nsec / 1'000'000;
+    info.mode = status.st_mode & 07777U;
+    info.stamp = {
+        status.st_ino,
+        status.st_size,
+        status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec
+    };
+    return info;
+}
+
 FileKind kind_of(mode_t mode) {
     if (S_ISREG(mode)) {
         return FileKind::file;
@@ -214,7 +214,10 @@ Result<Fd> Paths::open_directory(std::string_view path) const {
 }
 
 Result<DirectoryPage> Paths::list_directory(
-    std::string_view path, const std::string& after, std::size_t limit
+    std::string_view path,
+    const std::string& after,
+    std::size_t limit,
+    const std::function<bool(std::string_view name)>& hidden
 ) const {
     auto directory = open_directory(path);
     if (!directory) {
@@ -230,6 +233,9 @@ Result<DirectoryPage> Paths::list_directory(
     std::vector<std::string> names;
     std::uint64_t behind = 0;
     while (auto item = stream->next()) {
+        if (hidden && hidden(item->name)) {
+            continue;
+        }
         ++page.total;
         if (item->name <= after) {
             continue;

@@ -15,6 +15,7 @@
 #include "fsmount/workspace.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -44,6 +45,8 @@ struct FileInfo {
     unsigned mode = 0;  // permission bits
     FileStamp stamp;
 };
+
+[[nodiscard]] FileInfo info_of(const struct stat& status);
 
 struct OpenFile {
     base::Fd fd;  // O_RDONLY, a regular file
@@ -103,9 +106,13 @@ class Paths {
     // A directory, opened for reading.
     [[nodiscard]] base::Result<base::Fd> open_directory(std::string_view path) const;
     // At most `limit` entries that sort behind the name `after` ("" = from the start), as bytes.
-    // Memory is bounded by `limit`, however many there are.
+    // Memory is bounded by `limit`, however many there are. A name that `hidden` holds for is not
+    // there.
     [[nodiscard]] base::Result<DirectoryPage> list_directory(
-        std::string_view path, const std::string& after, std::size_t limit
+        std::string_view path,
+        const std::string& after,
+        std::size_t limit,
+        const std::function<bool(std::string_view name)>& hidden = {}
     ) const;
 
     // Old or new content, never half (atomic_file.hpp). An existing file keeps its mode and, where

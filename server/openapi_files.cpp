@@ -42,9 +42,32 @@ Schema form() {
     return out;
 }
 
+// Of the workspace alone: what threads without a project have made for themselves.
+Operation with_unbound(const Place& place, Operation operation) {
+    return place.of_thread ? std::move(operation)
+                           : std::move(operation).query(
+                                 "include_unbound_project_dirs",
+                                 boolean(),
+                                 "Also directories of threads without a project; false."
+                             );
+}
+
+void add_search(std::vector<Operation>& out, const Place& place) {
+    out.push_back(
+        with_unbound(place, place.operation(Method::get, "/search", "search", "Files by name."))
+            .required_query("query", text(), "In the name; with a slash, in the path.")
+            .query("include_hidden", boolean(), "Also in directories like .git; false.")
+            .answers(200, object({{"entries", list(ref("FileEntry"))}, {"complete", boolean()}}))
+            .fails({403, 404, 422, 503})
+    );
+}
+
 void add_operations(std::vector<Operation>& out, const Place& place) {
     const Schema one = object({{"entry", ref("FileEntry")}});
-    out.push_back(place.operation(Method::get, "/tree", "list", "What is in a directory.")
+    out.push_back(with_unbound(
+                      place,
+                      place.operation(Method::get, "/tree", "list", "What is in a directory.")
+    )
                       .query("path", text(), "The directory; /.")
                       .query("after", text(), "`next` of the page before.")
                       .answers(
@@ -87,8 +110,32 @@ void add_operations(std::vector<Operation>& out, const Place& place) {
 Part files_part() {
     Part part{"files", "A thread's directory, and all files of a user.", {}, {}};
     part.schemas = {{"FileEntry", entry()}, {"DirectoryRequest", directory_fields().schema()}};
-    add_operations(part.operations, {"/api/viewer/filesystem", "ThreadFile", true});
-    add_operations(part.operations, {"/api/workspace", "WorkspaceFile", false});
+    for (const Place& place :
+         {Place{"/api/viewer/filesystem", "ThreadFile", true},
+          Place{"/api/workspace", "WorkspaceFile", false}}) {
+        add_operations(part.operations, place);
+        add_search(part.operations, place);
+    }
+    part.operations.push_back(
+        Operation(
+            Method::get,
+            "/api/mention/search",
+            "searchMentions",
+            "Files to mention in a message: the thread's, then others; the best matches first."
+        )
+            .required_query("query", text(), "In the path.")
+            .query("thread_id", text(), "Absent: the workspace alone.")
+            .answers(
+                200,
+                list(object(
+                    {{"name", text()},
+                     {"path", text("As tools know it.")},
+                     {"is_dir", boolean()},
+                     {"source", choice({"thread", "workspace"})}}
+                ))
+            )
+            .fails({404, 422, 503})
+    );
     return part;
 }
 

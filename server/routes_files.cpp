@@ -3,14 +3,21 @@
 // lock and no copy, a reader meets old or new content. "/" is the thread's directory, or the
 // workspace; nothing outside it can be named or reached.
 #include "base/fields.hpp"
+#include "base/text.hpp"
 #include "fsmount/layout.hpp"
 #include "server/api.hpp"
 #include "server/dto_files.hpp"
+#include "server/file_scope.hpp"
+#include "server/file_search.hpp"
 #include "server/file_upload.hpp"
 #include "server/http_error.hpp"
 #include "server/json_body.hpp"
 #include "server/multipart.hpp"
+#include "server/query_number.hpp"
 #include "server/router.hpp"
+
+#include <algorithm>
+#include <array>
 
 namespace ars::server {
 
@@ -23,96 +30,43 @@ using fsmount::Workspace;
 
 constexpr std::uint64_t kFormOverhead = 1 * base::limits::kMiB;  // fields, names, boundaries
 
-constexpr std::string_view kOfThread = "/api/viewer/filesystem";
-constexpr std::string_view kOfUser = "/api/workspace";
-
-bool is_of_user(const HttpRequest& request) { return request.path().starts_with(kOfUser); }
-
-// Where a thread's, or all of a user's, files are. Copied to the threads that do the work.
-struct FileScope {
-    std::string thread_id;  // empty: the whole workspace
-    std::string workdir;
-    std::shared_ptr<Workspace> workspace;
-    Paths paths;
-
-    [[nodiscard]] std::string guest(const std::string& path) const {
-        return fsmount::guest_workdir(workdir) + "/" + path;
-    }
-    // The first file of a thread makes its directory; the workspace is there.
-    [[nodiscard]] Result<void> make_top() const {
-        return workdir.empty() ? Result<void>() : workspace->make_workdir(workdir);
-    }
-};
-
-// Where a user's files are is settled with the tier: a boot looks at the host first.
-std::expected<std::shared_ptr<Workspace>, HttpResponse> workspace_of(
-    const Api& api, const HttpRequest& request
-) {
-    if (!api.runs.accepting()) {
-        return std::unexpected(
-            error_response(503, "not_ready", "the server is starting or stopping; try again")
-        );
-    }
-    auto workspace = api.files.workspace_of(request.user.uid);
-    if (!workspace) {
-        return std::unexpected(error_response(workspace.error()));
-    }
-    return std::move(*workspace);
-}
-
-std::expected<FileScope, HttpResponse> scope_of(
-    const Api& api, const HttpRequest& request, const std::string& thread_id
-) {
-    if (is_of_user(request)) {
-        auto workspace = workspace_of(api, request);
-        if (!workspace) {
-            return std::unexpected(std::move(workspace.error()));
+// What people edit; others upload.
+bool is_text_file(std::string_view path) {
+    return std::ranges::any_of(
+        std::array<std::string_view, 4>{".md", ".markdown", ".mdx", ".txt"},
+        [path](std::string_view end) {
+            return path.size() >= end.size() &&
+                   equal_ignoring_case(path.substr(path.size() - end.size()), end);
         }
-        Paths paths = Paths::within(*workspace, "");
-        return FileScope{"", "", std::move(*workspace), std::move(paths)};
-    }
-    if (thread_id.empty()) {
-        return std::unexpected(faults_response({{"/thread_id", "is missing", ""}}));
-    }
-    const auto thread = api.runs.find_thread(request.user, thread_id);
-    if (!thread) {
-        return std::unexpected(error_response(thread.error()));
-    }
-    auto workspace = workspace_of(api, request);
-    if (!workspace) {
-        return std::unexpected(std::move(workspace.error()));
-    }
-    Paths paths = Paths::within(*workspace, thread->workdir_path);
-    return FileScope{thread->id, thread->workdir_path, std::move(*workspace), std::move(paths)};
+    );
 }
 
-// The thread of the query and the path in it.
-struct Target {
-    FileScope scope;
-    std::string path;
+// Text that comes in pieces, which may end inside a code point.
+class Utf8Check {
+  public:
+    // False when it can't become UTF-8 any more.
+    bool add(std::string_view piece) {
+        rest_ += piece;
+        std::size_t end = rest_.size();
+        for (std::size_t back = 1; back <= std::min<std::size_t>(3, rest_.size()); ++back) {
+            const auto byte = static_cast<unsigned char>(rest_[rest_.size() - back]);
+            if (byte >= 0xC0) {  // the first of 2, 3 or 4
+                const std::size_t size = byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : 2;
+                end = size > back ? rest_.size() - back : end;
+                break;
+            }
+        }
+        const bool fits = base::is_utf8(std::string_view(rest_).substr(0, end));
+        rest_.erase(0, end);
+        return fits;
+    }
+    [[nodiscard]] bool is_whole() const { return rest_.empty(); }
 
-    [[nodiscard]] std::string guest() const { return scope.guest(path); }
+  private:
+    std::string rest_;
 };
 
-std::expected<Target, HttpResponse> target_of(
-    const Api& api, const HttpRequest& request, const char* otherwise = nullptr
-) {
-    auto scope = scope_of(api, request, request.query("thread_id").value_or(""));
-    if (!scope) {
-        return std::unexpected(std::move(scope.error()));
-    }
-    const auto given = request.query("path");
-    if (!given && otherwise == nullptr) {
-        return std::unexpected(faults_response({{"/path", "is missing", ""}}));
-    }
-    auto path = scope_path(given ? *given : otherwise);
-    if (!path) {
-        return std::unexpected(file_error_response(path.error()));
-    }
-    return Target{std::move(*scope), std::move(*path)};
-}
-
-HttpResponse entry_response(const Target& target, const FileInfo& info, int status) {
+HttpResponse entry_response(const FileTarget& target, const FileInfo& info, int status) {
     return json_response(
         {{"entry", entry_to_json(target.scope.thread_id, target.path, info)}}, status
     );
@@ -127,8 +81,20 @@ base::Task<HttpResponse> list_tree(Api& api, const HttpRequest& request) {
     if (!after) {
         co_return file_error_response(after.error());
     }
-    const auto work = [target = *target, after = *after] {
-        return target.scope.paths.list_directory(target.guest(), after, kTreePage);
+    auto all = flag_of(request, "include_unbound_project_dirs", false);
+    if (!all) {
+        co_return std::move(all.error());
+    }
+    const std::string above =
+        target->path.empty() || target->path.ends_with('/') ? target->path : target->path + "/";
+    std::function<bool(std::string_view)> hidden;
+    if (target->scope.thread_id.empty() && !*all) {
+        hidden = [above, linked = linked_workdirs(api, request)](std::string_view name) {
+            return is_unbound_project(above + std::string(name), linked);
+        };
+    }
+    const auto work = [target = *target, after = *after, hidden] {
+        return target.scope.paths.list_directory(target.guest(), after, kTreePage, hidden);
     };
     auto page = co_await api.files.offload->run(work);
     if (!page && page.error().code == "not_found" && target->path.empty()) {
@@ -137,13 +103,9 @@ base::Task<HttpResponse> list_tree(Api& api, const HttpRequest& request) {
     if (!page) {
         co_return file_error_response(page.error());
     }
-    std::string parent = target->path;
-    if (!parent.empty() && !parent.ends_with('/')) {
-        parent += '/';
-    }
     boost::json::array entries;
     for (const auto& entry : page->entries) {
-        entries.push_back(entry_to_json(target->scope.thread_id, parent + entry.name, entry.info));
+        entries.push_back(entry_to_json(target->scope.thread_id, above + entry.name, entry.info));
     }
     boost::json::object body{{"entries", std::move(entries)}, {"total", page->total}};
     body["next"] = nullptr;
@@ -194,16 +156,33 @@ base::Task<HttpResponse> put_file(Api& api, const HttpRequest& request) {
     if (target->path.empty()) {
         co_return error_response(400, "is_root", "the path names no file");
     }
-    const auto begin = [target = *target] { return target.scope.paths.begin_file(); };
+    const bool is_text = target->scope.thread_id.empty();
+    if (is_text && !is_text_file(target->path)) {
+        co_return error_response(
+            400,
+            "not_editable",
+            "only .md, .markdown, .mdx and .txt are written like this; send others to /upload"
+        );
+    }
+    const auto begin = [target = *target]() -> Result<fsmount::NewFile> {
+        if (auto made = target.scope.make_top(); !made) {
+            return std::unexpected(made.error());
+        }
+        return target.scope.paths.begin_file();
+    };
     auto file = co_await api.files.offload->run(begin);
     if (!file) {
         co_return file_error_response(file.error());
     }
+    Utf8Check text;
     FileSink sink(*api.files.offload, std::move(*file));
     for (;;) {
         const auto piece = co_await request.peer->read_body();
         if (!piece) {
             co_return file_error_response(piece.error());
+        }
+        if (is_text && (piece->empty() ? !text.is_whole() : !text.add(*piece))) {
+            co_return error_response(400, "not_utf8", "the content is not valid UTF-8");
         }
         if (piece->empty()) {
             break;
@@ -262,7 +241,7 @@ base::Task<HttpResponse> make_directory(Api& api, const HttpRequest& request) {
     if (name->empty() || name->find('/') != std::string::npos) {
         co_return faults_response({{"/name", "must be one part of a path", ""}});
     }
-    const Target target{std::move(*scope), *parent + (parent->empty() ? "" : "/") + *name};
+    const FileTarget target{std::move(*scope), *parent + (parent->empty() ? "" : "/") + *name};
     const auto work = [target]() -> Result<FileInfo> {
         if (auto made = target.scope.make_top(); !made) {
             return std::unexpected(made.error());
@@ -277,7 +256,7 @@ base::Task<HttpResponse> make_directory(Api& api, const HttpRequest& request) {
 }
 
 // All files of the form get their names, or none.
-Result<std::vector<FileInfo>> publish(const Target& parent, std::vector<UploadedFile>& files) {
+Result<std::vector<FileInfo>> publish(const FileTarget& parent, std::vector<UploadedFile>& files) {
     if (parent.path.empty()) {
         if (auto made = parent.scope.make_top(); !made) {
             return std::unexpected(made.error());
@@ -345,7 +324,7 @@ base::Task<HttpResponse> upload(Api& api, const HttpRequest& request) {
     if (!path) {
         co_return file_error_response(path.error());
     }
-    const Target parent{std::move(*scope), std::move(*path)};
+    const FileTarget parent{std::move(*scope), std::move(*path)};
     const auto files = std::make_shared<std::vector<UploadedFile>>(std::move(form->files));
     const auto work = [parent, files] { return publish(parent, *files); };
     const auto infos = co_await api.files.offload->run(work);
@@ -364,7 +343,7 @@ base::Task<HttpResponse> upload(Api& api, const HttpRequest& request) {
 }  // namespace
 
 void add_file_routes(Router& router) {
-    for (const std::string_view place : {kOfThread, kOfUser}) {
+    for (const std::string_view place : {kThreadFiles, kUserFiles}) {
         const std::string at(place);
         router.add(Method::get, at + "/tree", list_tree);
         router.add(Method::get, at + "/file", get_file);

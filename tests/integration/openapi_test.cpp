@@ -374,6 +374,12 @@ void OpenApi::walk_files(const std::string& noun, const std::string& thread) {
     walk_->call(twice);
     walk_->call({.operation = "list" + noun, .query = with("/"), .names = names});
     walk_->call({.operation = "list" + noun, .query = with("/../x"), .status = 403});
+    std::map<std::string, std::string> search{{"query", "a.t"}};
+    if (!thread.empty()) {
+        search["thread_id"] = thread;
+    }
+    walk_->call({.operation = "search" + noun, .query = search, .names = thread_only});
+    walk_->call({.operation = "searchMentions", .query = search});
     for (const char* verb : {"get", "download"}) {
         walk_->call({.operation = verb + noun, .query = with("/a.txt"), .names = names});
         walk_->call({.operation = verb + noun, .query = with("/made"), .status = 400});
