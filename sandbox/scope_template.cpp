@@ -45,10 +45,11 @@ class Template {
     base::Result<void> user_namespace();
     base::Result<void> mount_namespace();
     base::Result<void> new_root();
-    base::Result<void> network();
     base::Result<void> die_with_server();
     base::Result<void> mount_image(const Received& setup);
+    void fail(const char* step, const base::Error& error);
     void run_steps();
+    void set_up(const Received& setup);
     void make_scope(Received received);
     base::Result<void> enter_scope(int control);
 
@@ -78,10 +79,6 @@ base::Result<void> Template::mount_namespace() {
         networks_.begin_first();
     }
     return ::unshare(CLONE_NEWNS) == 0 ? base::Result<void>{} : fail_step("unshare NEWNS");
-}
-
-base::Result<void> Template::network() {
-    return own_network_ ? networks_.finish_first() : base::Result<void>{};
 }
 
 base::Result<void> Template::new_root() {
@@ -122,14 +119,30 @@ void Template::run_steps() {
         {"user_namespace", &Template::user_namespace},
         {"mount_namespace", &Template::mount_namespace},
         {"new_root", &Template::new_root},
-        {"network", &Template::network},
         {"die_with_server", &Template::die_with_server},
     };
     for (const Step& step : kSteps) {
         if (auto done = (this->*step.run)(); !done) {
-            failure_ = {done.error().sys_errno, step_report(step.name, done.error().message)};
-            return;
+            return fail(step.name, done.error());
         }
+    }
+}
+
+void Template::fail(const char* step, const base::Error& error) {
+    failure_ = {error.sys_errno, step_report(step, error.message)};
+}
+
+void Template::set_up(const Received& setup) {
+    if (failure_) {
+        return;
+    }
+    const auto mounted = mount_image(setup);
+    // Only now: until here the kernel had time to make it.
+    const auto network = own_network_ ? networks_.finish_first() : base::Result<void>{};
+    if (!mounted) {
+        fail("image", mounted.error());
+    } else if (!network) {
+        fail("network", network.error());
     }
 }
 
@@ -142,12 +155,7 @@ void Template::serve() {
         }
         switch (received->message.tag) {
             case Tag::setup:
-                if (auto mounted = failure_ ? base::Result<void>{} : mount_image(*received);
-                    !mounted) {
-                    failure_ = {
-                        mounted.error().sys_errno, step_report("image", mounted.error().message)
-                    };
-                }
+                set_up(*received);
                 break;
             case Tag::make_scope:
                 make_scope(std::move(*received));
