@@ -353,16 +353,12 @@ void Launcher::retire() {
 
 void Launcher::drop(const TemplatePtr& broken) { templates_.remove(broken); }
 
-base::Result<std::string> Launcher::filter(const ScopeSpec& spec) {
+std::string Launcher::filter(const ScopeSpec& spec) {
     FilterOptions options = filter_options(spec.policy, spec.tier);
     options.refuse_set_id = spec.mounts.idmapped;
     std::string& built = filters_[options];
     if (built.empty()) {
-        auto made = build_seccomp_filter(options);
-        if (!made) {
-            return std::unexpected(made.error());
-        }
-        built = std::move(*made);
+        built = build_seccomp_filter(options);
     }
     return built;
 }
@@ -370,10 +366,6 @@ base::Result<std::string> Launcher::filter(const ScopeSpec& spec) {
 base::Task<base::Result<LaunchedScope>> Launcher::try_launch(
     const ScopeSpec& scope, base::Deadline deadline
 ) {
-    auto seccomp = filter(scope);
-    if (!seccomp) {
-        co_return std::unexpected(seccomp.error());
-    }
     auto origin = template_for(scope);
     if (!origin) {
         co_return std::unexpected(origin.error());
@@ -387,7 +379,7 @@ base::Task<base::Result<LaunchedScope>> Launcher::try_launch(
     LaunchedScope launched;
     launched.take(scope.policy);
     launched.cgroup = cgroup_of(scope.policy, cgroups_, ++last_id_);
-    const InitSpec spec = init_spec(scope, std::move(*seccomp), launched.cgroup);
+    const InitSpec spec = init_spec(scope, filter(scope), launched.cgroup);
     std::vector<int> fds{theirs.get()};
     for (const fsmount::Mount& mount : spec.mounts) {
         if (mount.fd) {
@@ -427,10 +419,6 @@ base::Task<base::Result<LaunchedScope>> Launcher::try_launch(
 base::Task<base::Result<LaunchedScope>> Launcher::launch_supervisor(
     const ScopeSpec& scope, base::Deadline deadline
 ) {
-    auto seccomp = filter(scope);
-    if (!seccomp) {
-        co_return std::unexpected(seccomp.error());
-    }
     auto file = program();
     if (!file) {
         co_return std::unexpected(file.error());
@@ -455,7 +443,7 @@ base::Task<base::Result<LaunchedScope>> Launcher::launch_supervisor(
     if (launched.cgroup && !launched.cgroup.add(*pid)) {
         launched.cgroup = ScopeCgroup();
     }
-    const InitSpec spec = init_spec(scope, std::move(*seccomp), launched.cgroup);
+    const InitSpec spec = init_spec(scope, filter(scope), launched.cgroup);
     Message message;
     message.tag = Tag::setup;
     auto ready = send(launched.control.get(), message, encode_spec(spec), {});

@@ -121,7 +121,7 @@ class Launcher {
     [[nodiscard]] base::Result<TemplatePtr> start_template(bool own_network);
     [[nodiscard]] base::Result<TemplatePtr> template_for(const ScopeSpec& spec);
     void drop(const TemplatePtr& broken);
-    [[nodiscard]] base::Result<std::string> filter(const ScopeSpec& spec);
+    [[nodiscard]] std::string filter(const ScopeSpec& spec);
 
     MakeCgroup cgroups_;
     base::Fd program_;                  // a sealed memfd, made with the first template

@@ -2,6 +2,9 @@
 
 #include "sandbox/seccomp_program.hpp"
 
+#include <seccomp.h>
+
+#include <array>
 #include <cerrno>
 #include <cstdint>
 #include <cstdlib>
@@ -155,7 +158,7 @@ void deny_sockets(SeccompProgram& program, const FilterOptions& options) {
     // The old way to an AF_PACKET socket.
     program.deny_if(SCMP_SYS(socket), equals(0, AF_INET), matches(1, kPacketType));
     for (const std::uint32_t protocol : kAbsentProtocols) {
-        const scmp_arg_cmp asked = equals(2, protocol);
+        const Condition asked = equals(2, protocol);
         program.answer(EPROTONOSUPPORT, SCMP_SYS(socket), {&asked, 1});
     }
     const std::array upper_layer{equals(1, IPPROTO_TCP), equals(2, TCP_ULP)};
@@ -246,7 +249,7 @@ FilterOptions filter_options(const Policy& policy, Tier tier) {
     return options;
 }
 
-base::Result<std::string> build_seccomp_filter(const FilterOptions& options) {
+std::string build_seccomp_filter(const FilterOptions& options) {
     SeccompProgram program;
     for (const int call : kDenied) {
         program.deny(call);

@@ -5,7 +5,6 @@
 // runtimes must not end them. i386 and x32 calls, and calls newer than this list, are ENOSYS.
 #pragma once
 
-#include "base/result.hpp"
 #include "sandbox/policy.hpp"
 
 #include <string>
@@ -26,7 +25,7 @@ struct FilterOptions {
 [[nodiscard]] FilterOptions filter_options(const Policy& policy, Tier tier);
 
 // The program as an array of sock_filter. The same options always give the same bytes.
-[[nodiscard]] base::Result<std::string> build_seccomp_filter(const FilterOptions& options);
+[[nodiscard]] std::string build_seccomp_filter(const FilterOptions& options);
 
 // "unshare" for its number on this architecture, "system call 999" for one that nobody knows. Not
 // for a scope's init: it carries libseccomp's tables.

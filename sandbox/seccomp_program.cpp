@@ -1,21 +1,17 @@
 #include "sandbox/seccomp_program.hpp"
 
-#include "base/fd.hpp"
-
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
+#include <ranges>
+#include <utility>
 
 #include <linux/audit.h>
 #include <linux/seccomp.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 namespace ars::sandbox {
 
 namespace {
-
-constexpr std::size_t kProgramBytes = 4096 * sizeof(sock_filter);  // BPF_MAXINSNS of the kernel
 
 #if defined(__x86_64__)
 constexpr std::uint32_t kArchitecture = AUDIT_ARCH_X86_64;
@@ -23,158 +19,213 @@ constexpr std::uint32_t kArchitecture = AUDIT_ARCH_X86_64;
 constexpr std::uint32_t kArchitecture = AUDIT_ARCH_AARCH64;
 #endif
 
+constexpr std::uint32_t errno_of(int error) {
+    return SECCOMP_RET_ERRNO | static_cast<std::uint32_t>(error);
+}
+
 sock_filter load(std::size_t offset) {
     return BPF_STMT(BPF_LD | BPF_W | BPF_ABS, static_cast<std::uint32_t>(offset));
 }
-// Both targets are little-endian: the low word comes first.
-sock_filter load_argument(unsigned argument) {
-    return load(offsetof(seccomp_data, args) + argument * sizeof(std::uint64_t));
-}
-// Goes on behind the next `yes` or `no` instructions.
-sock_filter jump(std::uint16_t test, std::uint32_t value, std::size_t yes, std::size_t no) {
-    return BPF_JUMP(
-        static_cast<std::uint16_t>(BPF_JMP | BPF_K | test),
-        value,
-        static_cast<std::uint8_t>(yes),
-        static_cast<std::uint8_t>(no)
-    );
-}
-sock_filter answer_with(std::uint32_t action) { return BPF_STMT(BPF_RET | BPF_K, action); }
 
 }  // namespace
 
-scmp_arg_cmp matches(unsigned argument, Bits bits) {
-    return {argument, SCMP_CMP_MASKED_EQ, bits.mask, bits.value};
-}
-scmp_arg_cmp has_bits(unsigned argument, std::uint32_t bits) {
+Condition matches(unsigned argument, Bits bits) { return {argument, bits}; }
+Condition has_bits(unsigned argument, std::uint32_t bits) {
     return matches(argument, {bits, bits});
 }
-scmp_arg_cmp equals(unsigned argument, std::uint32_t value) {
+Condition equals(unsigned argument, std::uint32_t value) {
     return matches(argument, {0xFFFFFFFFU, value});
 }
 
-SeccompProgram::SeccompProgram() : context_(::seccomp_init(SCMP_ACT_ALLOW), &::seccomp_release) {
-    if (!context_) {
-        error_ = ENOMEM;
-        return;
-    }
-    // Another architecture's calls (i386, x32) have other numbers: none of them is served.
-    note(::seccomp_attr_set(context_.get(), SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO(ENOSYS)));
-    // A binary search instead of a list: cheaper on every call a tool makes.
-    note(::seccomp_attr_set(context_.get(), SCMP_FLTATR_CTL_OPTIMIZE, 2));
-}
-
-void SeccompProgram::note(int answer) {
-    if (answer != 0 && error_ == 0) {
-        error_ = -answer;
+void SeccompProgram::add(int call, Rule rule) {
+    if (call >= 0) {
+        rules_[static_cast<std::uint32_t>(call)].push_back(std::move(rule));
     }
 }
 
-void SeccompProgram::add(std::uint32_t action, int call, std::span<const scmp_arg_cmp> conditions) {
-    if (!context_ || call == __NR_SCMP_ERROR) {
-        return;
-    }
-    const int answer = ::seccomp_rule_add_array(
-        context_.get(),
-        action,
-        call,
-        static_cast<unsigned>(conditions.size()),
-        conditions.empty() ? nullptr : conditions.data()
-    );
-    // EDOM: the call does not exist on this architecture.
-    note(answer == -EDOM ? 0 : answer);
-}
-
-void SeccompProgram::deny(int call, std::span<const scmp_arg_cmp> conditions) {
+void SeccompProgram::deny(int call, std::span<const Condition> conditions) {
     answer(EPERM, call, conditions);
 }
-void SeccompProgram::deny_if(int call, scmp_arg_cmp condition) { deny(call, {&condition, 1}); }
-void SeccompProgram::deny_if(int call, scmp_arg_cmp first, scmp_arg_cmp second) {
-    const std::array both{first, second};
+void SeccompProgram::deny_if(int call, Condition condition) { deny(call, {&condition, 1}); }
+void SeccompProgram::deny_if(int call, Condition first, Condition second) {
+    const Condition both[] = {first, second};
     deny(call, both);
 }
-void SeccompProgram::answer(int error, int call, std::span<const scmp_arg_cmp> conditions) {
-    add(SCMP_ACT_ERRNO(static_cast<std::uint16_t>(error)), call, conditions);
-}
-
-base::Result<std::string> SeccompProgram::compile(std::uint32_t newest) {
-    base::Fd file(::memfd_create("seccomp", MFD_CLOEXEC));
-    if (error_ == 0 && !file) {
-        error_ = errno;
-    }
-    if (error_ == 0) {
-        note(::seccomp_export_bpf(context_.get(), file.get()));
-    }
-    if (error_ != 0) {
-        return base::fail_errno("seccomp_build_failed", "build the seccomp filter", error_);
-    }
-    ::lseek(file.get(), 0, SEEK_SET);
-    auto rules = base::read_to_end(file.get(), kProgramBytes);
-    if (!rules) {
-        return rules;
-    }
-    const std::vector<sock_filter> first = assemble(newest);
-    return std::string(
-               reinterpret_cast<const char*>(first.data()), first.size() * sizeof(sock_filter)
-           ) +
-           *rules;
+void SeccompProgram::answer(int error, int call, std::span<const Condition> conditions) {
+    add(call, {.action = errno_of(error), .conditions = {conditions.begin(), conditions.end()}});
 }
 
 void SeccompProgram::deny_any_bit(int call, unsigned argument, std::uint32_t bits) {
-    if (call >= 0) {  // the architecture has it
-        checks_[call].push_back({.when = {}, .argument = argument, .bits = bits});
-    }
+    add(call, {.action = errno_of(EPERM), .argument = argument, .any_of = bits});
 }
 
 void SeccompProgram::deny_unless(
     int call, unsigned argument, std::span<const std::uint32_t> allowed, std::optional<Equal> when
 ) {
-    if (call >= 0) {
-        checks_[call].push_back(
-            {.when = when, .argument = argument, .allowed = {allowed.begin(), allowed.end()}}
+    Rule rule{
+        .action = errno_of(EPERM), .argument = argument, .allowed = {allowed.begin(), allowed.end()}
+    };
+    if (when) {
+        rule.conditions.push_back(equals(when->argument, when->value));
+    }
+    add(call, std::move(rule));
+}
+
+// Writes a program from its end to its start, so that the target of every jump is there already. A
+// place is counted from the end; what is written next stands before it.
+class SeccompProgram::Assembler {
+  public:
+    using Place = std::size_t;
+
+    Place answer(std::uint32_t action) { return write(BPF_STMT(BPF_RET | BPF_K, action)); }
+
+    Place rules(const std::vector<Rule>& of_call) {
+        Place next = answer(SECCOMP_RET_ALLOW);
+        for (const Rule& each : std::views::reverse(of_call)) {
+            next = rule(each, next);
+        }
+        return next;
+    }
+
+    // The verdict of the range that the number, which is loaded, lies in.
+    struct Range {
+        std::uint32_t first = 0;
+        std::uint32_t action = 0;
+        const std::vector<Rule>* rules = nullptr;  // in the place of `action`
+    };
+    Place search(std::span<const Range> ranges) {
+        if (ranges.size() == 1) {
+            return ranges[0].rules != nullptr ? rules(*ranges[0].rules) : answer(ranges[0].action);
+        }
+        const std::size_t middle = ranges.size() / 2;
+        const Place above = search(ranges.subspan(middle));
+        const Place below = search(ranges.first(middle));
+        return test(BPF_JGE, ranges[middle].first, above, below);
+    }
+
+    Place load_then(std::size_t offset, Place next) {
+        if (next + 1 != reversed_.size()) {
+            go_to(next);
+        }
+        return write(load(offset));
+    }
+    // On `yes` or `no`, by what is loaded.
+    Place test(std::uint16_t comparison, std::uint32_t value, Place yes, Place no) {
+        yes = near(yes);
+        no = near(no);
+        return write(BPF_JUMP(
+            static_cast<std::uint16_t>(BPF_JMP | BPF_K | comparison),
+            value,
+            distance(yes),
+            distance(no)
+        ));
+    }
+
+    [[nodiscard]] std::string program() const {
+        const std::vector<sock_filter> forward(reversed_.rbegin(), reversed_.rend());
+        return {
+            reinterpret_cast<const char*>(forward.data()), forward.size() * sizeof(sock_filter)
+        };
+    }
+
+  private:
+    // A jump reaches 255 instructions; two of them may be put between it and its target.
+    static constexpr std::size_t kReach = 250;
+
+    Place write(sock_filter instruction) {
+        // One answer serves all that reach it.
+        if (BPF_CLASS(instruction.code) == BPF_RET) {
+            const auto reach = static_cast<std::ptrdiff_t>(std::min(kReach, reversed_.size()));
+            const auto same = std::find_if(
+                reversed_.rbegin(),
+                reversed_.rbegin() + reach,
+                [&](const sock_filter& each) {
+                    return each.code == instruction.code && each.k == instruction.k;
+                }
+            );
+            if (same != reversed_.rbegin() + reach) {
+                return static_cast<Place>(reversed_.rend() - same) - 1;
+            }
+        }
+        reversed_.push_back(instruction);
+        return reversed_.size() - 1;
+    }
+    Place go_to(Place target) {
+        return write(
+            BPF_STMT(BPF_JMP | BPF_JA, static_cast<std::uint32_t>(reversed_.size() - target - 1))
         );
     }
-}
-
-// Falls through when the check finds nothing to deny.
-void SeccompProgram::assemble(const Check& check, std::vector<sock_filter>& out) {
-    const std::size_t values = check.allowed.size();
-    if (check.when) {
-        out.push_back(load_argument(check.when->argument));
-        out.push_back(jump(BPF_JEQ, check.when->value, 0, std::max<std::size_t>(values, 1) + 2));
-    }
-    out.push_back(load_argument(check.argument));
-    if (values == 0) {
-        out.push_back(jump(BPF_JSET, check.bits, 0, 1));
-    }
-    for (std::size_t i = 0; i < values; ++i) {
-        out.push_back(jump(BPF_JEQ, check.allowed[i], values - i, 0));
-    }
-    out.push_back(answer_with(SECCOMP_RET_ERRNO | EPERM));
-}
-
-std::vector<sock_filter> SeccompProgram::assemble(std::uint32_t newest) const {
-    const sock_filter absent = answer_with(SECCOMP_RET_ERRNO | ENOSYS);
-    // Numbers mean something for one architecture only. What passes here meets libseccomp's check
-    // of it too.
-    std::vector<sock_filter> out{
-        load(offsetof(seccomp_data, arch)),
-        jump(BPF_JEQ, kArchitecture, 1, 0),
-        absent,
-        load(offsetof(seccomp_data, nr)),
-        jump(BPF_JGT, newest, 0, 1),
-        absent,
-    };
-    for (const auto& [call, checks] : checks_) {
-        std::vector<sock_filter> block;
-        for (const Check& check : checks) {
-            assemble(check, block);
+    Place near(Place target) {
+        if (reversed_.size() - target <= kReach) {
+            return target;
         }
-        block.push_back(load(offsetof(seccomp_data, nr)));
-        out.push_back(jump(BPF_JEQ, static_cast<std::uint32_t>(call), 0, block.size()));
-        out.insert(out.end(), block.begin(), block.end());
+        const sock_filter there = reversed_[target];
+        return BPF_CLASS(there.code) == BPF_RET ? write(there) : go_to(target);
     }
-    return out;
+    [[nodiscard]] std::uint8_t distance(Place target) const {
+        return static_cast<std::uint8_t>(reversed_.size() - target - 1);
+    }
+    Place load_argument_then(unsigned argument, Place next) {
+        // Both targets are little-endian: the low word comes first.
+        return load_then(offsetof(seccomp_data, args) + argument * sizeof(std::uint64_t), next);
+    }
+
+    // Goes on at `otherwise` when the rule does not hold.
+    Place rule(const Rule& each, Place otherwise) {
+        Place next = answer(each.action);
+        if (!each.allowed.empty()) {
+            for (const std::uint32_t value : std::views::reverse(each.allowed)) {
+                next = test(BPF_JEQ, value, otherwise, next);
+            }
+            next = load_argument_then(each.argument, next);
+        } else if (each.any_of != 0) {
+            next = test(BPF_JSET, each.any_of, next, otherwise);
+            next = load_argument_then(each.argument, next);
+        }
+        for (const Condition& condition : std::views::reverse(each.conditions)) {
+            const auto [mask, value] = condition.bits;
+            const bool one_bit = value == mask && (mask & (mask - 1)) == 0;
+            next = test(one_bit ? BPF_JSET : BPF_JEQ, value, next, otherwise);
+            if (!one_bit && mask != 0xFFFFFFFFU) {
+                next = write(BPF_STMT(BPF_ALU | BPF_AND | BPF_K, mask));
+            }
+            next = load_argument_then(condition.argument, next);
+        }
+        return next;
+    }
+
+    std::vector<sock_filter> reversed_;
+};
+
+std::string SeccompProgram::compile(std::uint32_t newest) const {
+    std::vector<Assembler::Range> ranges{{.first = 0, .action = SECCOMP_RET_ALLOW}};
+    const auto add_range = [&ranges](Assembler::Range range) {
+        if (ranges.back().first == range.first) {
+            ranges.pop_back();
+        }
+        const bool same = !ranges.empty() && range.rules == nullptr &&
+                          ranges.back().rules == nullptr && ranges.back().action == range.action;
+        if (!same) {
+            ranges.push_back(range);
+        }
+    };
+    for (const auto& [call, rules] : rules_) {
+        const Rule& first = rules.front();
+        const bool always = first.conditions.empty() && first.any_of == 0 && first.allowed.empty();
+        add_range({.first = call, .action = first.action, .rules = always ? nullptr : &rules});
+        add_range({.first = call + 1, .action = SECCOMP_RET_ALLOW});
+    }
+    add_range({.first = newest + 1, .action = errno_of(ENOSYS)});
+
+    Assembler assembler;
+    const Assembler::Place absent = assembler.answer(errno_of(ENOSYS));
+    const Assembler::Place search =
+        assembler.load_then(offsetof(seccomp_data, nr), assembler.search(ranges));
+    // Numbers mean something for one architecture only.
+    assembler.load_then(
+        offsetof(seccomp_data, arch), assembler.test(BPF_JEQ, kArchitecture, search, absent)
+    );
+    return assembler.program();
 }
 
 }  // namespace ars::sandbox
