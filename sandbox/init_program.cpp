@@ -3,6 +3,8 @@
 // ARS_INIT_PROGRAM: the path of the built program, from CMake.
 __asm__(
     ".section .rodata.ars_init_program, \"a\"\n"
+    ".globl ars_init_program_begin, ars_init_program_end\n"
+    ".hidden ars_init_program_begin, ars_init_program_end\n"
     ".balign 16\n"
     "ars_init_program_begin:\n"
     ".incbin \"" ARS_INIT_PROGRAM

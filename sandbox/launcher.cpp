@@ -1,5 +1,6 @@
 #include "sandbox/launcher.hpp"
 
+#include "sandbox/early_template.hpp"
 #include "sandbox/init_program.hpp"
 #include "sandbox/init_spec.hpp"
 #include "sandbox/protocol.hpp"
@@ -297,7 +298,17 @@ base::Result<Launcher::TemplatePtr> Launcher::start_template(bool own_network) {
     return made;
 }
 
-void Launcher::prepare(bool own_network) { (void)start_template(own_network); }
+void Launcher::prepare(bool own_network) {
+    EarlyTemplate early = take_early_template();
+    if (!early.control || !own_network) {
+        (void)start_template(own_network);
+        return;
+    }
+    auto made = std::make_shared<ScopeTemplate>();
+    made->process = std::move(early.process);
+    made->control = std::move(early.control);
+    templates_.push_front(std::move(made));
+}
 
 // The template that shows the same image with the same kind of network. A socket or a mount that
 // came into the image since then makes another one.

@@ -99,7 +99,7 @@ class Launcher {
   public:
     // `cgroups` may be empty: memory limits are then held by the init's watch.
     explicit Launcher(MakeCgroup cgroups = nullptr) : cgroups_(std::move(cgroups)) {}
-    // Starts a template before it is needed: `ars exec` prepares its mounts meanwhile.
+    // Starts a template before it is needed: it sets itself up meanwhile.
     void prepare(bool own_network);
     // Error "scope_setup_failed": message and sys_errno say which step and why, and what helps.
     base::Task<base::Result<LaunchedScope>> launch(ScopeSpec spec, base::Deadline deadline);

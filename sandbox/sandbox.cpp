@@ -5,6 +5,7 @@
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
+#include <boost/asio/post.hpp>
 
 #include <algorithm>
 #include <csignal>
@@ -194,7 +195,13 @@ base::Task<base::Result<std::shared_ptr<Scope>>> ScopeTable::acquire(
         );
     }
     if (options_.max_scopes == 1) {
-        launcher_.retire();  // should another one follow its death, a new template makes it
+        // Should another one follow its death, a new template makes it. The end of this one takes a
+        // processor, so the first command goes first.
+        asio::post(executor_, [weak = weak_from_this()] {
+            if (const auto table = weak.lock()) {
+                table->launcher_.retire();
+            }
+        });
     }
     entry->scope = *made;
     entry->changed.notify_all();

@@ -165,5 +165,34 @@ TEST(Exec, BatchReaderWhoDoesNotReadDoesNotStallTheLimitsOfWhatGoesOn) {
     EXPECT_EQ(processes_with("6067"), 0);
 }
 
+#if !defined(__SANITIZE_ADDRESS__) && !__has_feature(address_sanitizer) && \
+    !__has_feature(thread_sanitizer)  // those are not linked with the entry
+TEST(Exec, ItsTemplateIsStartedBeforeTheProgramItself) {
+    const Process ars(
+        {ars_binary(), "exec", "--batch"},
+        {},
+        "{\"command\": \"sleep 6068\", \"timeout\": \"30s\"}\n"
+    );
+    const auto until = std::chrono::steady_clock::now() + 30s;
+    while (processes_with("6068") == 0 && std::chrono::steady_clock::now() < until) {
+        std::this_thread::sleep_for(20ms);
+    }
+    ASSERT_EQ(processes_with("6068"), 1) << "it never ran";
+    // A template that was started later comes from a file which stays open here.
+    for (const auto& fd :
+         std::filesystem::directory_iterator("/proc/" + std::to_string(ars.pid()) + "/fd")) {
+        std::error_code gone;
+        const std::string target = std::filesystem::read_symlink(fd.path(), gone).string();
+        EXPECT_EQ(target.find("ars-scope-init"), std::string::npos) << target;
+    }
+}
+#endif
+
+TEST(Exec, NeedsNoStandardDescriptor) {
+    const Finished done = run({"bash", "-c", "\"$0\" exec -- echo there <&- 2>&-", ars_binary()});
+    EXPECT_EQ(done.exit_code, 0);
+    EXPECT_EQ(done.out, "there\n");
+}
+
 }  // namespace
 }  // namespace ars::tests
