@@ -36,9 +36,11 @@ std::string to_hex(const unsigned char* raw, unsigned int size) {
 
 std::string sha256_hex(std::string_view bytes) {
     init_crypto();
+    // EVP_sha256() would be looked up among all providers each time.
+    static const EVP_MD* const algorithm = EVP_MD_fetch(nullptr, "SHA256", nullptr);
     unsigned char raw[EVP_MAX_MD_SIZE];
     unsigned int size = 0;
-    if (EVP_Digest(bytes.data(), bytes.size(), raw, &size, EVP_sha256(), nullptr) != 1) {
+    if (EVP_Digest(bytes.data(), bytes.size(), raw, &size, algorithm, nullptr) != 1) {
         throw std::runtime_error("SHA-256 is missing from libcrypto");
     }
     return to_hex(raw, size);

@@ -284,11 +284,22 @@ Result<Place> locate_place(const Workspace& workspace, const GuestPath& path, La
 Result<Fd> make_directories(int root, const std::string& rest, const std::string& shown) {
     auto here = base::duplicate(root);
     std::string name = shown;
-    for (const std::string& part : split_path(rest)) {
+    const std::vector<std::string> parts = split_path(rest);
+    for (const std::string& part : parts) {
         if (!here) {
             return here;
         }
         name += "/" + part;
+        // All but the last are mostly there, and looking is cheaper than trying to make them.
+        if (&part != &parts.back()) {
+            Fd known(
+                ::openat(here->get(), part.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+            );
+            if (known) {
+                *here = std::move(known);
+                continue;
+            }
+        }
         const bool made = ::mkdirat(here->get(), part.c_str(), 0700) == 0;
         if (!made && errno != EEXIST) {
             return std::unexpected(file_error(name, errno));

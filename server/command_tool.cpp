@@ -136,7 +136,7 @@ base::Result<tools::ToolResult> run_tool(
         {"local", "tool", settings.policy.name},
         spec,
         offload,
-        settings.environment
+        [&settings] { return settings.environment; }
     );
     tools::ToolResult result;
     std::exception_ptr failure;

@@ -2,6 +2,7 @@
 
 #include "base/clock.hpp"
 #include "base/limits.hpp"
+#include "runtime/runs/events.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
@@ -61,7 +62,7 @@ base::Task<void> RunFollower::follow_one(store::RunRecord run, int depth) {
     for (;;) {
         const std::vector<store::EventRecord> events =
             runs_.store().read([&](const store::ReadTxn& txn) {
-                return txn.events(run.no, cursor, base::limits::kSseBatch);
+                return runs::events::read(txn, run, cursor, base::limits::kSseBatch);
             });
         for (const store::EventRecord& event : events) {
             cursor = event.id;

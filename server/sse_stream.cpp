@@ -1,6 +1,7 @@
 #include "server/sse_stream.hpp"
 
 #include "base/clock.hpp"
+#include "runtime/runs/events.hpp"
 
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
@@ -35,7 +36,8 @@ void RunEventStream::append_failure(std::string& out) { append(out, "error", kSt
 
 bool RunEventStream::gather(const store::ReadTxn& txn, std::string& out) {
     for (;;) {
-        const std::vector<store::EventRecord> events = txn.events(run_.no, cursor_, batch_);
+        const std::vector<store::EventRecord> events =
+            runs::events::read(txn, run_, cursor_, batch_);
         if (events.empty()) {
             append_gap(txn, out);
             return append_end(txn, out);

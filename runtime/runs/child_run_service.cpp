@@ -198,7 +198,7 @@ base::Result<ChildRunService::Plan> ChildRunService::plan(
     run.model_spec =
         agent.context.model.empty() ? parts_.settings.default_model : agent.context.model;
     run.approval_mode = parent.record.approval_mode;
-    run.agent_config = json::serialize(agents::context_to_json(agent.context));
+    run.agent_config = parts_.snapshots->text_of(*allowed);
     run.agent_version = agent.version;
     run.agent_digest = agent.digest;
     run.max_steps = std::min(agent.context.max_execution_steps, parts_.settings.max_steps);

@@ -69,6 +69,7 @@ void DeltaWriter::restart(std::string_view reason) {
     gather();
     ready_.push_back(events::reset(run_.record, message_id_, reason));
     message_id_ = base::random_uuid();
+    streams_ = false;
     added();
 }
 
@@ -80,15 +81,24 @@ void DeltaWriter::gather() {
         const std::string words = base::to_utf8(take_piece(text)).text;
         const std::string thoughts = base::to_utf8(take_piece(reasoning)).text;
         ready_.push_back(events::message_delta(run_.record, message_id_, words, thoughts));
+        streams_ = true;
     }
     text_.clear();
     reasoning_.clear();
     flush_at_ = base::Deadline::never();
 }
 
-std::vector<store::EventRecord> DeltaWriter::take_rest() {
+std::vector<store::EventRecord> DeltaWriter::take_events() {
     gather();
     return std::exchange(ready_, {});
+}
+
+DeltaWriter::Rest DeltaWriter::take_rest() {
+    const std::size_t size = text_.size() + reasoning_.size();
+    if (streams_ || size == 0 || size > kDeltaBytes) {
+        return {take_events(), false};
+    }
+    return {std::exchange(ready_, {}), true};
 }
 
 void DeltaWriter::close() {
@@ -103,7 +113,7 @@ base::Task<void> DeltaWriter::pump() {
             );  // never while empty: the model call's own limits bound it
             continue;
         }
-        std::vector<store::EventRecord> batch = take_rest();
+        std::vector<store::EventRecord> batch = take_events();
         std::function<base::Result<bool>(store::WriteTxn&)> change =
             [batch = std::move(batch)](store::WriteTxn& txn) mutable -> base::Result<bool> {
             for (store::EventRecord& event : batch) {

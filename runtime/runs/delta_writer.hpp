@@ -26,13 +26,19 @@ class DeltaWriter final : public models::DeltaSink {
     base::Task<void> pump();
     void close();
     // What was not committed yet: goes into the commit of the finished message.
-    [[nodiscard]] std::vector<store::EventRecord> take_rest();
+    struct Rest {
+        std::vector<store::EventRecord> events;
+        // Nothing of the message was streamed: it can be shown as it is stored.
+        bool whole_message = false;
+    };
+    [[nodiscard]] Rest take_rest();
     // Public id of the message being streamed; a restart gives a new one.
     [[nodiscard]] const std::string& message_id() const { return message_id_; }
 
   private:
     void added();
     void gather();
+    [[nodiscard]] std::vector<store::EventRecord> take_events();
     [[nodiscard]] bool empty() const {
         return ready_.empty() && text_.empty() && reasoning_.empty();
     }
@@ -45,6 +51,7 @@ class DeltaWriter final : public models::DeltaSink {
     std::string message_id_;
     std::string text_;
     std::string reasoning_;
+    bool streams_ = false;  // some of the message is an event already
     std::vector<store::EventRecord> ready_;
     std::function<void()> first_piece_came_;
     base::Deadline flush_at_ = base::Deadline::never();

@@ -45,6 +45,15 @@ store::EventRecord tool_event(const store::RunRecord& run, json::object data) {
     return custom(run, "ars.stream_event", {{"chunk", std::move(body)}});
 }
 
+// What a reader is shown of the record `source`.
+store::EventRecord shape(const store::RunRecord& run, Shape shape, store::Seq source) {
+    store::EventRecord event;
+    event.run = run.no;
+    event.shape = static_cast<std::uint8_t>(shape);
+    event.source = source;
+    return event;
+}
+
 // Arguments as an object where the model wrote one, else as the text it wrote.
 json::value readable(const std::string& arguments) {
     boost::system::error_code error;
@@ -52,9 +61,7 @@ json::value readable(const std::string& arguments) {
     return error ? json::value(arguments) : value;
 }
 
-}  // namespace
-
-store::EventRecord metadata(const store::RunRecord& run, std::string_view resumed_run_id) {
+store::EventRecord show_metadata(const store::ReadTxn& txn, const store::RunRecord& run) {
     json::object payload{
         {"request_id", run.request_id},
         {"agent_slug", run.agent_slug},
@@ -65,9 +72,145 @@ store::EventRecord metadata(const store::RunRecord& run, std::string_view resume
     };
     payload["created_by_call_id"] =
         run.parent_call_id.empty() ? json::value(nullptr) : json::value(run.parent_call_id);
-    payload["created_by_run_id"] =
-        resumed_run_id.empty() ? json::value(nullptr) : json::value(resumed_run_id);
+    payload["created_by_run_id"] = run.type == store::RunType::resume
+                                       ? json::value(txn.run(run.parent).value().id)
+                                       : json::value(nullptr);
     return make(run, "metadata", std::move(payload));
+}
+
+store::EventRecord show_tool_call(
+    const store::RunRecord& run, const store::MessageRecord& message, std::uint32_t index
+) {
+    const store::ToolCall& call = message.tool_calls.at(index);
+    return messages(
+        run,
+        {{"type", "tool_call"},
+         {"message_id", message.id},
+         {"tool_call_id", call.id},
+         {"name", call.name},
+         {"args", readable(call.arguments)},
+         {"index", index}}
+    );
+}
+
+store::EventRecord show_tool_started(const store::RunRecord& run, const store::ToolCall& call) {
+    return tool_event(
+        run,
+        {{"event", "tool-started"},
+         {"tool_name", call.name},
+         {"tool_call_id", call.id},
+         {"input", readable(call.arguments)}}
+    );
+}
+
+store::EventRecord show_tool_finished(
+    const store::RunRecord& run, const store::MessageRecord& result, const std::string& facts
+) {
+    json::object output{
+        {"type", "tool"},
+        {"tool_call_id", result.tool_call_id},
+        {"name", result.tool_name},
+        {"status", result.is_error ? "error" : "success"},
+        {"content", result.content},
+    };
+    return tool_event(
+        run,
+        {{"event", "tool-finished"},
+         {"tool_name", result.tool_name},
+         {"tool_call_id", result.tool_call_id},
+         {"output", std::move(output)},
+         {"duration_ms", result.duration_ms},
+         {"facts", json::parse(facts.empty() ? "{}" : facts)}}
+    );
+}
+
+store::EventRecord show_agent_state(const store::RunRecord& run, const std::string& state) {
+    json::object body = chunk(run, "agent_state");
+    json::value agent_state = json::parse(state.empty() ? "{}" : state);
+    body["agent_state"] = agent_state;
+    return custom(
+        run, "ars.agent_state", {{"chunk", std::move(body)}, {"agent_state", agent_state}}
+    );
+}
+
+store::EventRecord show_end(const store::RunRecord& run, store::RunStatus status) {
+    return make(
+        run,
+        "end",
+        {{"status", store::to_string(status)},
+         {"request_id", run.request_id},
+         {"chunk", chunk(run, "finished")}}
+    );
+}
+
+// Makes the events of one run whole. Events of one message follow each other, so it is kept.
+class View {
+  public:
+    View(const store::ReadTxn& txn, const store::RunRecord& run) : txn_(txn), run_(run) {}
+
+    store::EventRecord whole(store::EventRecord stored) {
+        store::EventRecord shown = show(stored);
+        shown.id = stored.id;
+        shown.created_ms = stored.created_ms;
+        return shown;
+    }
+
+  private:
+    store::EventRecord show(const store::EventRecord& stored) {
+        switch (static_cast<Shape>(stored.shape)) {
+            case Shape::metadata:
+                return show_metadata(txn_, run_);
+            case Shape::message: {
+                const store::MessageRecord& said = message(stored.source);
+                return message_delta(run_, said.id, said.content, said.reasoning);
+            }
+            case Shape::tool_call:
+                return show_tool_call(run_, message(stored.source), stored.index);
+            case Shape::tool_started:
+                return show_tool_started(run_, message(stored.source).tool_calls.at(stored.index));
+            case Shape::tool_finished:
+                return show_tool_finished(run_, message(stored.source), stored.payload);
+            case Shape::agent_state:
+                return show_agent_state(run_, txn_.checkpoint(stored.source).value().state);
+            case Shape::end:
+                return show_end(run_, static_cast<store::RunStatus>(stored.index));
+            case Shape::as_written:
+                break;
+        }
+        return stored;
+    }
+
+    const store::MessageRecord& message(store::Seq seq) {
+        if (message_.seq != seq) {
+            message_ = txn_.message(seq).value();
+        }
+        return message_;
+    }
+
+    const store::ReadTxn& txn_;
+    const store::RunRecord& run_;
+    store::MessageRecord message_;
+};
+
+}  // namespace
+
+std::vector<store::EventRecord> read(
+    const store::ReadTxn& txn, const store::RunRecord& run, store::EventId after, std::size_t limit
+) {
+    std::vector<store::EventRecord> events = txn.events(run.no, after, limit);
+    View view(txn, run);
+    for (store::EventRecord& event : events) {
+        if (event.shape != 0) {
+            event = view.whole(std::move(event));
+        }
+    }
+    return events;
+}
+
+store::EventRecord metadata(const store::RunRecord& run) { return shape(run, Shape::metadata, 0); }
+
+store::EventRecord message(const store::RunRecord& run, const store::MessageRecord& message) {
+    return shape(run, Shape::message, message.seq);
 }
 
 store::EventRecord message_delta(
@@ -86,61 +229,34 @@ store::EventRecord message_delta(
     return messages(run, std::move(event));
 }
 
-store::EventRecord tool_call(
-    const store::RunRecord& run,
-    std::string_view message_id,
-    const store::ToolCall& call,
-    std::size_t index
-) {
-    return messages(
-        run,
-        {{"type", "tool_call"},
-         {"message_id", message_id},
-         {"tool_call_id", call.id},
-         {"name", call.name},
-         {"args", readable(call.arguments)},
-         {"index", index}}
-    );
+store::EventRecord tool_call(const store::RunRecord& run, store::Seq message, std::uint32_t index) {
+    store::EventRecord event = shape(run, Shape::tool_call, message);
+    event.index = index;
+    return event;
 }
 
-store::EventRecord tool_started(const store::RunRecord& run, const store::ToolCall& call) {
-    return tool_event(
-        run,
-        {{"event", "tool-started"},
-         {"tool_name", call.name},
-         {"tool_call_id", call.id},
-         {"input", readable(call.arguments)}}
-    );
+store::EventRecord tool_started(
+    const store::RunRecord& run, store::Seq message, std::uint32_t index
+) {
+    store::EventRecord event = shape(run, Shape::tool_started, message);
+    event.index = index;
+    return event;
 }
 
 store::EventRecord tool_finished(
     const store::RunRecord& run, const store::MessageRecord& result, const json::object& facts
 ) {
-    json::object output{
-        {"type", "tool"},
-        {"tool_call_id", result.tool_call_id},
-        {"name", result.tool_name},
-        {"status", result.is_error ? "error" : "success"},
-        {"content", result.content},
-    };
-    return tool_event(
-        run,
-        {{"event", "tool-finished"},
-         {"tool_name", result.tool_name},
-         {"tool_call_id", result.tool_call_id},
-         {"output", std::move(output)},
-         {"duration_ms", result.duration_ms},
-         {"facts", facts}}
-    );
+    store::EventRecord event = shape(run, Shape::tool_finished, result.seq);
+    if (!facts.empty()) {
+        event.payload = json::serialize(facts);
+    }
+    return event;
 }
 
-store::EventRecord agent_state(const store::RunRecord& run, std::string_view state) {
-    json::object body = chunk(run, "agent_state");
-    json::value agent_state = json::parse(state.empty() ? "{}" : state);
-    body["agent_state"] = agent_state;
-    return custom(
-        run, "ars.agent_state", {{"chunk", std::move(body)}, {"agent_state", agent_state}}
-    );
+store::EventRecord agent_state(
+    const store::RunRecord& run, const store::CheckpointRecord& checkpoint
+) {
+    return shape(run, Shape::agent_state, checkpoint.seq);
 }
 
 store::EventRecord subagent_update(const store::RunRecord& child, store::RunNo parent) {
@@ -184,14 +300,9 @@ store::EventRecord error(const store::RunRecord& run) {
 }
 
 store::EventRecord end(const store::RunRecord& run) {
-    json::object body = chunk(run, "finished");
-    return make(
-        run,
-        "end",
-        {{"status", store::to_string(run.status)},
-         {"request_id", run.request_id},
-         {"chunk", std::move(body)}}
-    );
+    store::EventRecord event = shape(run, Shape::end, 0);
+    event.index = static_cast<std::uint32_t>(run.status);
+    return event;
 }
 
 }  // namespace ars::runs::events

@@ -6,7 +6,6 @@
 #include "fsmount/layout.hpp"
 #include "runtime/runs/prompt.hpp"
 
-#include <boost/json/serialize.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -146,7 +145,7 @@ base::Result<Intake> check_submission(const RunParts& parts, const SubmitRun& re
             agent.context.tool_approval_mode.value_or(parts.settings.approval_mode)
         ));
     }
-    run.agent_config = boost::json::serialize(agents::context_to_json(agent.context));
+    run.agent_config = parts.snapshots->text_of(*found);
     run.agent_version = agent.version;
     run.agent_digest = agent.digest;
     const std::uint32_t most =

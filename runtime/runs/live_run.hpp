@@ -4,6 +4,7 @@
 
 #include "base/async.hpp"
 #include "runtime/agents/agent.hpp"
+#include "runtime/runs/agent_snapshots.hpp"
 #include "runtime/runs/slots.hpp"
 #include "runtime/runs/user_env.hpp"
 #include "runtime/store/records.hpp"
@@ -32,7 +33,7 @@ struct LiveRun {
     store::RunRecord record;  // as last committed
     agents::User user;
     bool has_user = true;  // false: deleted since the run was asked for
-    agents::AgentContext context;
+    ContextPtr context;    // set before its loop begins
 
     std::vector<store::MessageRecord> history;  // of the thread, oldest first, as committed
     boost::json::object state;                  // todos, artifacts, subagent_runs

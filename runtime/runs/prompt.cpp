@@ -41,8 +41,8 @@ bool offers(const LiveRun& run, std::string_view name) {
         (needs_approval(name) || goes_with_execute(name))) {
         return false;
     }
-    return !run.context.tools || contains(*run.context.tools, name) ||
-           (goes_with_execute(name) && contains(*run.context.tools, "execute"));
+    return !run.context->tools || contains(*run.context->tools, name) ||
+           (goes_with_execute(name) && contains(*run.context->tools, "execute"));
 }
 
 std::string subagent_section(const LiveRun& run) {
@@ -72,7 +72,7 @@ std::string system_prompt(const LiveRun& run, bool has_subagent_tools) {
         "Paths elsewhere can't be "
         "read with the file tools.",
         base::iso8601(run.record.created_ms).substr(0, 10),
-        run.context.system_prompt.empty() ? kDefaultPrompt : run.context.system_prompt,
+        run.context->system_prompt.empty() ? kDefaultPrompt : run.context->system_prompt,
         run.environment->cwd(),
         fsmount::kUserData,
         fsmount::kSkills

@@ -228,6 +228,7 @@ void write_decided(
     const store::RunRecord& run,
     const Decided& decided,
     std::vector<OpenCall> approved,
+    store::Seq message,
     bool starts
 ) {
     for (const auto& [interrupt, decision] : decided) {
@@ -254,7 +255,7 @@ void write_decided(
         intent.index = open.index;
         txn.put_call(intent);
         if (starts) {
-            store::EventRecord started = events::tool_started(run, open.call);
+            store::EventRecord started = events::tool_started(run, message, open.index);
             txn.add_event(started);
         }
     }
@@ -377,9 +378,9 @@ base::Result<Submitted> write_resumption(store::WriteTxn& txn, const Resumption&
     run.status = starts ? store::RunStatus::pending : store::RunStatus::interrupted;
     run.output_message = starts ? 0 : parent->output_message;
     txn.put_run(run);
-    store::EventRecord metadata = events::metadata(run, parent->id);
+    store::EventRecord metadata = events::metadata(run);
     txn.add_event(metadata);
-    write_decided(txn, run, *decided, before, starts);
+    write_decided(txn, run, *decided, before, parent->output_message, starts);
     if (!starts) {
         for (const Interrupt& interrupt : pending_interrupts(txn, run)) {
             store::EventRecord event = interrupt_event(run, interrupt);

@@ -33,7 +33,7 @@ struct StepCommit {
     std::vector<store::MessageRecord> refused;  // results of calls that must not run
     std::vector<store::CallRecord> intents;
     std::vector<StoredResult> answered;  // by pure tools; their calls are among the intents
-    std::vector<store::EventRecord> deltas;
+    DeltaWriter::Rest deltas;
     std::string state;
 };
 
@@ -47,25 +47,29 @@ void move_parent_on(store::WriteTxn& txn, store::RunNo parent) {
 }
 
 base::Result<bool> write_step(store::WriteTxn& txn, StepCommit& step) {
-    const auto stored = txn.run(step.run.no);
-    if (stored && stored->status != store::RunStatus::running) {
+    const auto stored = txn.run_status(step.run.no);
+    if (stored && stored != store::RunStatus::running) {
         return base::fail(
             base::ErrorKind::cancelled, "run_not_running", "the run was asked to stop"
         );
     }
-    for (store::EventRecord& event : step.deltas) {
+    for (store::EventRecord& event : step.deltas.events) {
         txn.add_event(event);
     }
     txn.add_message(step.message);
+    if (step.deltas.whole_message) {
+        store::EventRecord said = events::message(step.run, step.message);
+        txn.add_event(said);
+    }
     const bool runs_tools = !step.message.tool_calls.empty() && step.refused.empty();
     for (std::size_t i = 0; i < step.message.tool_calls.size(); ++i) {
-        store::EventRecord call =
-            events::tool_call(step.run, step.message.id, step.message.tool_calls[i], i);
+        const auto index = static_cast<std::uint32_t>(i);
+        store::EventRecord call = events::tool_call(step.run, step.message.seq, index);
         txn.add_event(call);
         const bool starts =
             std::ranges::find(step.intents, i, &store::CallRecord::index) != step.intents.end();
         if (runs_tools && starts) {
-            store::EventRecord started = events::tool_started(step.run, step.message.tool_calls[i]);
+            store::EventRecord started = events::tool_started(step.run, step.message.seq, index);
             txn.add_event(started);
         }
     }
@@ -325,7 +329,7 @@ std::vector<store::CallRecord> RunLoop::intents(const store::MessageRecord& mess
 }
 
 base::Task<std::optional<RunEnd>> RunLoop::commit_reply(
-    models::ModelReply reply, std::string message_id, std::vector<store::EventRecord> rest
+    models::ModelReply reply, std::string message_id, DeltaWriter::Rest rest
 ) {
     if (reply.tool_calls.size() > base::limits::kMaxToolCallsPerTurn) {
         co_return failed(

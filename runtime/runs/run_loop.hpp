@@ -2,6 +2,7 @@
 // before what came before it is on disk.
 #pragma once
 
+#include "runtime/runs/delta_writer.hpp"
 #include "runtime/runs/live_run.hpp"
 #include "runtime/runs/prompt.hpp"
 #include "runtime/runs/run_parts.hpp"
@@ -34,7 +35,7 @@ class RunLoop {
         class DeltaWriter& deltas, const models::ModelRequest& request, models::ModelClient& client
     );
     base::Task<std::optional<RunEnd>> commit_reply(
-        models::ModelReply reply, std::string message_id, std::vector<store::EventRecord> rest
+        models::ModelReply reply, std::string message_id, DeltaWriter::Rest rest
     );
     [[nodiscard]] store::MessageRecord assistant_message(
         const models::ModelReply& reply, std::string message_id

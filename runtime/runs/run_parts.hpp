@@ -6,6 +6,7 @@
 #include "base/offload.hpp"
 #include "runtime/agents/agent_table.hpp"
 #include "runtime/models/model_registry.hpp"
+#include "runtime/runs/agent_snapshots.hpp"
 #include "runtime/runs/request_queue.hpp"
 #include "runtime/store/store.hpp"
 #include "runtime/tools/environment.hpp"
@@ -51,6 +52,7 @@ struct RunParts {
         scope_spec;
     // Nothing when there is no such user (any more).
     std::function<std::optional<agents::User>(const std::string& uid)> user_of;
+    std::shared_ptr<AgentSnapshots> snapshots = std::make_shared<AgentSnapshots>();
 };
 
 // Every tool there is; what an agent gets of them is decided by prompt.cpp for each run.

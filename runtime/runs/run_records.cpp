@@ -50,14 +50,14 @@ void write_end_events(store::WriteTxn& txn, const store::RunRecord& run) {
 void write_end(
     store::WriteTxn& txn, store::RunRecord& run, const RunEnd& end, std::string_view open_call_text
 ) {
-    const auto stored = txn.run(run.no);
-    if (stored && store::is_terminal(stored->status)) {
-        run = *stored;
+    const auto stored = txn.run_status(run.no);
+    if (stored && store::is_terminal(*stored)) {
+        run = txn.run(run.no).value();
         return;
     }
-    const bool log_is_closed = stored && stored->status == store::RunStatus::interrupted;
-    const bool cancelled = (stored && stored->status == store::RunStatus::cancel_requested) ||
-                           end.status == store::RunStatus::cancelled;
+    const bool log_is_closed = stored == store::RunStatus::interrupted;
+    const bool cancelled =
+        stored == store::RunStatus::cancel_requested || end.status == store::RunStatus::cancelled;
     run.status = cancelled ? store::RunStatus::cancelled : end.status;
     run.error_type = cancelled && end.error_type.empty() ? "cancelled" : end.error_type;
     run.error_message = end.error_message;

@@ -186,15 +186,17 @@ base::Task<base::Result<void>> RunSupervisor::admit(LiveRunPtr run) {
 
 // Everything the loop needs that is not in the record.
 base::Result<void> RunSupervisor::equip(LiveRun& run) {
-    auto context = agents::parse_context(boost::json::parse(run.record.agent_config).as_object());
+    const base::Result<ContextPtr> context = parts_.snapshots->parse(run.record.agent_config);
     if (!context) {
         return std::unexpected(context.error());
     }
-    run.context = std::move(*context);
+    run.context = *context;
     if (!run.has_user) {
-        agents::take_resources(run.context);
+        agents::AgentContext poor = **context;
+        agents::take_resources(poor);
+        run.context = std::make_shared<const agents::AgentContext>(std::move(poor));
     } else if (run.record.type != store::RunType::subagent) {
-        run.subagents = parts_.agents.allowed_subagents(run.context, run.user);
+        run.subagents = parts_.agents.allowed_subagents(*run.context, run.user);
     }
     auto workspace = parts_.open_workspace(run.record.uid);
     if (!workspace) {
@@ -212,15 +214,19 @@ base::Result<void> RunSupervisor::equip(LiveRun& run) {
     if (auto made = (*workspace)->make_workdir(thread.workdir_path); !made) {
         return made;
     }
-    const sandbox::ScopeKey key{run.record.uid, run.record.scope_id, run.context.policy};
+    const sandbox::ScopeKey key{run.record.uid, run.record.scope_id, run.context->policy};
     const std::shared_ptr<fsmount::Workspace> shared = *workspace;
-    auto spec = [this, shared, policy = run.context.policy] {
-        return parts_.scope_spec(*shared, policy);
+    auto spec = [this, shared, context = run.context] {
+        return parts_.scope_spec(*shared, context->policy);
     };
     // What an agent's file or an admin set binds every user.
-    std::map<std::string, std::string> variables = run.context.env;
-    variables.insert(run.user_env->variables.begin(), run.user_env->variables.end());
-    variables.insert(parts_.settings.environment.begin(), parts_.settings.environment.end());
+    auto variables =
+        [context = run.context, env = run.user_env, &all = parts_.settings.environment] {
+            std::map<std::string, std::string> out = context->env;
+            out.insert(env->variables.begin(), env->variables.end());
+            out.insert(all.begin(), all.end());
+            return out;
+        };
     run.environment = std::make_shared<tools::Environment>(
         shared,
         thread.workdir_path,

@@ -15,6 +15,15 @@ json::object no_usage() {
     return {{"input_tokens", 0}, {"output_tokens", 0}, {"total_tokens", 0}, {"complete", true}};
 }
 
+// The bucket `key` of `all`, at zero where `fresh` or not there yet.
+json::object& bucket(json::object& all, std::string_view key, bool fresh) {
+    json::value& value = all[key];
+    if (fresh || !value.is_object()) {
+        value = no_usage();
+    }
+    return value.get_object();
+}
+
 json::object fresh_usage() {
     json::object thread = no_usage();
     thread["models"] = json::object{};
@@ -63,20 +72,16 @@ void count_usage(
     }
     json::object& all = stored.get_object();
     const json::value* of_run = all["run"].as_object().if_contains("run_id");
-    if (of_run == nullptr || *of_run != json::value(run.id)) {
-        all["run"] = no_usage();
-        all["run"].get_object()["run_id"] = run.id;
+    const bool is_new_run = of_run == nullptr || of_run->as_string() != run.id;
+    json::object& own = bucket(all, "run", is_new_run);
+    if (is_new_run) {
+        own["run_id"] = run.id;
     }
-    all["latest"] = no_usage();
-    add(all["latest"].get_object(), usage, usage_known);
-    add(all["run"].get_object(), usage, usage_known);
+    add(own, usage, usage_known);
+    add(bucket(all, "latest", true), usage, usage_known);
     json::object& thread = all["thread"].as_object();
     add(thread, usage, usage_known);
-    json::value& model = thread["models"].as_object()[run.model_spec];
-    if (!model.is_object()) {
-        model = no_usage();
-    }
-    add(model.get_object(), usage, usage_known);
+    add(bucket(thread["models"].as_object(), run.model_spec, false), usage, usage_known);
 }
 
 json::object thread_state(const store::ReadTxn& txn, const store::ThreadRecord& thread) {

@@ -338,7 +338,7 @@ void write_result(store::WriteTxn& txn, const store::RunRecord& run, StoredResul
         checkpoint.message_head = result.message.seq;
         checkpoint.state = result.state;
         txn.add_checkpoint(checkpoint);
-        store::EventRecord changed = events::agent_state(run, result.state);
+        store::EventRecord changed = events::agent_state(run, checkpoint);
         txn.add_event(changed);
     }
 }

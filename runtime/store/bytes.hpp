@@ -25,6 +25,7 @@ class ByteWriter {
         const auto bits = static_cast<std::uint64_t>(value);
         (*this)((bits << 1) ^ (value < 0 ? ~std::uint64_t{0} : 0));
     }
+    void operator()(std::uint8_t value) { bytes_.push_back(static_cast<char>(value)); }
     void operator()(bool value) { bytes_.push_back(value ? '\1' : '\0'); }
     void operator()(const std::string& value) {
         (*this)(std::uint64_t{value.size()});
@@ -81,6 +82,7 @@ class ByteReader {
         (*this)(bits);
         value = static_cast<std::int64_t>((bits >> 1) ^ (~(bits & 1) + 1));
     }
+    void operator()(std::uint8_t& value) { value = byte(); }
     void operator()(bool& value) {
         const unsigned char bit = byte();
         if (bit > 1) {

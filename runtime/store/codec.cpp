@@ -175,6 +175,11 @@ void checkpoint_fields(Archive& archive, Record& r) {
 
 template <class Archive, class Record>
 void event_fields(Archive& archive, Record& r) {
+    if (archive.version() >= 5) {
+        archive(r.event.shape);
+        archive(r.event.source);
+        archive(r.event.index);
+    }
     archive(r.previous);
     archive(r.event.id.ms);
     archive(r.event.id.n);

@@ -15,7 +15,7 @@
 namespace ars::store {
 
 // The version byte that is written today.
-inline constexpr unsigned char kRecordVersion = 4;
+inline constexpr unsigned char kRecordVersion = 5;
 
 [[nodiscard]] std::string encode_thread(const ThreadRecord& thread);
 [[nodiscard]] std::optional<ThreadRecord> decode_thread(std::string_view bytes);

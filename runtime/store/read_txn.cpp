@@ -115,6 +115,18 @@ std::optional<RunRecord> ReadTxn::run(RunNo no) const {
     return record;
 }
 
+std::optional<RunStatus> ReadTxn::run_status(RunNo no) const {
+    const auto state = get(raw(txn_), tables_->run_states, Key(no));
+    if (!state) {
+        return std::nullopt;
+    }
+    RunRecord record;
+    if (!decode_run_state(*state, record)) {
+        throw_damaged("run", no);
+    }
+    return record.status;
+}
+
 std::optional<RunRecord> ReadTxn::run_by_id(const std::string& id) const {
     const auto no = number_of(raw(txn_), *tables_, run_id_key(id));
     auto record = no ? run(*no) : std::nullopt;
@@ -222,6 +234,16 @@ std::optional<CallRecord> ReadTxn::call(RunNo run, std::uint32_t step, std::uint
     return read_call(key, *bytes);
 }
 
+std::optional<CheckpointRecord> ReadTxn::checkpoint(Seq seq) const {
+    const auto bytes = journal_entry(raw(txn_), *tables_, seq, kCheckpointKind);
+    if (!bytes) {
+        return std::nullopt;
+    }
+    CheckpointRecord record = decoded(decode_checkpoint(*bytes), "checkpoint", seq);
+    record.seq = seq;
+    return record;
+}
+
 std::optional<CheckpointRecord> ReadTxn::latest_checkpoint(ThreadNo thread) const {
     auto newest = checkpoints(thread, 0, 1);
     if (newest.empty()) {
@@ -256,10 +278,8 @@ std::vector<CheckpointRecord> ReadTxn::checkpoints(ThreadNo thread, Seq before, 
         if (!is_kind(cursor.value(), kCheckpointKind)) {
             continue;
         }
-        const Seq seq = u64_at(cursor.key(), 8);
-        if (const auto bytes = journal_entry(raw(txn_), *tables_, seq, kCheckpointKind)) {
-            auto& record = out.emplace_back(decoded(decode_checkpoint(*bytes), "checkpoint", seq));
-            record.seq = seq;
+        if (auto record = checkpoint(u64_at(cursor.key(), 8))) {
+            out.push_back(*std::move(record));
         }
     }
     return out;

@@ -212,6 +212,11 @@ struct EventId {
 struct EventRecord {
     EventId id;
     RunNo run = 0;
+    // 0: `type` and `payload` are what a reader gets. Else the record `source` holds most of it,
+    // and the rest, in this number's own way, is in `index` and `payload` (runs/events).
+    std::uint8_t shape = 0;
+    Seq source = 0;
+    std::uint32_t index = 0;
     std::string type;     // "messages", "custom", "end", ...
     std::string payload;  // JSON text
     std::int64_t created_ms = 0;

@@ -44,6 +44,8 @@ class ReadTxn {
     ) const;
 
     [[nodiscard]] std::optional<RunRecord> run(RunNo no) const;
+    // Of a run that is there: its status alone, without the texts.
+    [[nodiscard]] std::optional<RunStatus> run_status(RunNo no) const;
     [[nodiscard]] std::optional<RunRecord> run_by_id(const std::string& id) const;
     [[nodiscard]] std::optional<RunRecord> run_by_request(const std::string& request_id) const;
     [[nodiscard]] std::vector<RunNo> open_runs() const;  // not terminal, oldest first
@@ -74,6 +76,7 @@ class ReadTxn {
     [[nodiscard]] std::optional<CallRecord> call(RunNo run, std::uint32_t step, std::uint32_t index)
         const;
     [[nodiscard]] std::optional<CheckpointRecord> latest_checkpoint(ThreadNo thread) const;
+    [[nodiscard]] std::optional<CheckpointRecord> checkpoint(Seq seq) const;
     // Reads from the newest back to it.
     [[nodiscard]] std::optional<CheckpointRecord> checkpoint_by_id(
         ThreadNo thread, const std::string& id

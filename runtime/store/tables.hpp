@@ -20,7 +20,7 @@
 namespace ars::store {
 
 // Layout of the tables. Rises when an older program must not touch the directory any more.
-inline constexpr std::uint32_t kSchemaVersion = 4;
+inline constexpr std::uint32_t kSchemaVersion = 5;
 
 struct Tables {
     MDB_dbi meta;           // "schema" -> u32

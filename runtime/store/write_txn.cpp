@@ -163,37 +163,35 @@ void WriteTxn::add_run(RunRecord& run) {
 }
 
 void WriteTxn::change_run(const RunRecord& run) {
-    const auto old = this->run(run.no);
-    require(
-        old && old->id == run.id && old->request_id == run.request_id &&
-            old->thread == run.thread && old->parent == run.parent,
-        "put_run: no such run, or its id, request id, thread or parent changed"
-    );
-    require(
-        !is_terminal(old->status) || old->status == run.status,
-        "put_run: a terminal run never changes its status"
-    );
     const Key number(run.no);
     const std::string facts = encode_run_facts(run);
+    // The facts hardly ever change, and take a while to decode.
     if (get(raw(txn_), tables_->runs, number) != facts) {
+        const auto old = this->run(run.no);
+        require(
+            old && old->id == run.id && old->request_id == run.request_id &&
+                old->thread == run.thread && old->parent == run.parent,
+            "put_run: no such run, or its id, request id, thread or parent changed"
+        );
         put(raw(txn_), tables_->runs, number, facts);
     }
-    put(raw(txn_), tables_->run_states, number, encode_run_state(run));
-    set_present(
-        raw(txn_), tables_->open_runs, number, !is_terminal(old->status), !is_terminal(run.status)
+    const RunStatus old = run_status(run.no).value();
+    require(
+        !is_terminal(old) || old == run.status, "put_run: a terminal run never changes its status"
     );
-    if (holds_thread(run.status) && !holds_thread(old->status)) {
+    put(raw(txn_), tables_->run_states, number, encode_run_state(run));
+    set_present(raw(txn_), tables_->open_runs, number, !is_terminal(old), !is_terminal(run.status));
+    if (holds_thread(run.status) && !holds_thread(old)) {
         require_free(run.thread);
     }
     set_present(
         raw(txn_),
         tables_->thread_open,
         Key(run.thread, run.no),
-        holds_thread(old->status),
+        holds_thread(old),
         holds_thread(run.status)
     );
-    if (tables_->keeps_outbox && run.parent == 0 && is_terminal(run.status) &&
-        !is_terminal(old->status)) {
+    if (tables_->keeps_outbox && run.parent == 0 && is_terminal(run.status) && !is_terminal(old)) {
         put_outbox({.run = run.no});
     }
 }

@@ -62,18 +62,18 @@ Writer::~Writer() {
 }
 
 void Writer::submit(Closure closure, Done done) {
-    {
-        const std::lock_guard lock(mutex_);
-        if (queue_.size() < limits::kStoreQueue) {
-            queue_.push_back({std::move(closure), std::move(done), {}});
-            // The writer empties the queue whenever it looks, so only the first entry has to wake
-            // it.
-            if (queue_.size() == 1) {
-                wake_.notify_one();
-            }
-            return;
+    std::unique_lock lock(mutex_);
+    if (queue_.size() < limits::kStoreQueue) {
+        queue_.push_back({std::move(closure), std::move(done), {}});
+        const bool is_first = queue_.size() == 1;
+        lock.unlock();  // or who wakes would wait for it
+        // The writer empties the queue whenever it looks, so only the first entry has to wake it.
+        if (is_first) {
+            wake_.notify_one();
         }
+        return;
     }
+    lock.unlock();
     closure = nullptr;
     done(base::fail(
         ErrorKind::exhausted,

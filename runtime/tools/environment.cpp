@@ -60,7 +60,7 @@ Environment::Environment(
     sandbox::ScopeKey key,
     std::function<base::Result<sandbox::ScopeSpec>()> spec,
     base::Offload& offload,
-    std::map<std::string, std::string> variables
+    std::function<std::map<std::string, std::string>()> variables
 )
     : workspace_(std::move(workspace)),
       cwd_(fsmount::guest_workdir(workdir_path)),

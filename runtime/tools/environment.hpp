@@ -25,7 +25,7 @@ class Environment {
         sandbox::ScopeKey key,
         std::function<base::Result<sandbox::ScopeSpec>()> spec,
         base::Offload& offload,
-        std::map<std::string, std::string> variables = sandbox::default_environment()
+        std::function<std::map<std::string, std::string>()> variables = sandbox::default_environment
     );
 
     [[nodiscard]] const std::shared_ptr<fsmount::Workspace>& workspace() const {
@@ -34,7 +34,7 @@ class Environment {
     // "/home/gem/user-data/projects/<uuid>"
     [[nodiscard]] const std::string& cwd() const { return cwd_; }
     // The whole environment of each command.
-    [[nodiscard]] const std::map<std::string, std::string>& variables() const { return variables_; }
+    [[nodiscard]] std::map<std::string, std::string> variables() const { return variables_(); }
     [[nodiscard]] base::Offload& offload() const { return offload_; }
     // The file tools' door to the workspace; relative paths start at cwd().
     [[nodiscard]] fsmount::Paths paths() const { return fsmount::Paths(workspace_, cwd_); }
@@ -65,7 +65,7 @@ class Environment {
     sandbox::ScopeKey key_;
     std::function<base::Result<sandbox::ScopeSpec>()> spec_;
     base::Offload& offload_;
-    std::map<std::string, std::string> variables_;
+    std::function<std::map<std::string, std::string>()> variables_;
     std::uint64_t generation_ = 0;  // of the last scope used; 0 = none yet
     std::int64_t last_command_ms_ = 0;
 };

@@ -1,5 +1,6 @@
 #include "server/sse_stream.hpp"
 
+#include "runtime/runs/events.hpp"
 #include "tests/unit/server/server_fixture.hpp"
 
 namespace ars::server::testing {
@@ -22,7 +23,7 @@ class SseStreamTest : public ServerTest {
     }
     std::vector<store::EventRecord> log_of(const store::RunRecord& run) {
         return store_->read([&](const store::ReadTxn& txn) {
-            return txn.events(run.no, {}, 100'000);
+            return runs::events::read(txn, run, {}, 100'000);
         });
     }
 };

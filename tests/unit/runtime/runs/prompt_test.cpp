@@ -37,6 +37,7 @@ class OfferedTools : public testing::Test {
             all_.push_back(std::make_unique<NamedTool>(name));
         }
         run_.record.approval_mode = "always_trust";
+        run_.context = context_;
     }
 
     std::vector<std::string> offered() {
@@ -48,6 +49,7 @@ class OfferedTools : public testing::Test {
     }
 
     base::asio::io_context io_;
+    std::shared_ptr<agents::AgentContext> context_ = std::make_shared<agents::AgentContext>();
     LiveRun run_;
     ToolSet all_;
     agents::Agent helper_;
@@ -86,28 +88,28 @@ TEST_F(OfferedTools, SubAgentToolsNeedSomebodyToCall) {
 
 TEST_F(OfferedTools, AnAllowListLimitsToolsButNotThoseForSubAgents) {
     run_.subagents = {std::make_shared<const agents::Agent>(helper_)};
-    run_.context.tools = Names{"read_file"};
+    context_->tools = Names{"read_file"};
     EXPECT_EQ(offered(), (Names{"read_file", "task", "subagent_start"}));
-    run_.context.tools = Names{};
+    context_->tools = Names{};
     EXPECT_EQ(offered(), (Names{"task", "subagent_start"}));
 }
 
 TEST_F(OfferedTools, K18NoListMeansAllAnEmptyOneNoneAndUnknownOrRepeatedNamesCountForNothing) {
     EXPECT_EQ(offered().size(), 7U) << "all but those that call sub-agents";
-    run_.context.tools = Names{};
+    context_->tools = Names{};
     EXPECT_EQ(offered(), Names{});
-    run_.context.tools = Names{"write_file", "gone", "read_file", "write_file"};
+    context_->tools = Names{"write_file", "gone", "read_file", "write_file"};
     EXPECT_EQ(offered(), (Names{"read_file", "write_file"}));
 }
 
 TEST_F(OfferedTools, BackgroundCommandsAreLookedAfterWhereverCommandsRun) {
     all_.push_back(std::make_unique<NamedTool>("execute_output"));
     all_.push_back(std::make_unique<NamedTool>("execute_input"));
-    run_.context.tools = Names{"execute"};
+    context_->tools = Names{"execute"};
     EXPECT_EQ(offered(), (Names{"execute", "execute_output", "execute_input"}));
-    run_.context.tools = Names{"read_file"};
+    context_->tools = Names{"read_file"};
     EXPECT_EQ(offered(), Names{"read_file"});
-    run_.context.tools.reset();
+    context_->tools.reset();
     run_.record.type = store::RunType::subagent;
     run_.record.approval_mode = "default";
     EXPECT_EQ(offered(), Names{"read_file"}) << "input to a command is as good as a command";

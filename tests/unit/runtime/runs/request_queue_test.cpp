@@ -3,6 +3,7 @@
 #include "runtime/runs/request_queue.hpp"
 
 #include "base/clock.hpp"
+#include "runtime/runs/events.hpp"
 #include "runtime/runs/intake.hpp"
 #include "runtime/runs/run_records.hpp"
 #include "tests/unit/runtime/store/store_fixture.hpp"
@@ -181,7 +182,8 @@ TEST_F(Queue, K90ServesInOrderOneAtATimeWithWhatWasTrueAtIntake) {
     EXPECT_EQ(message.id, second.message_id);
     EXPECT_EQ(message.created_ms, second.request.created_ms);
     EXPECT_EQ(
-        store_->read([&](const store::ReadTxn& txn) { return txn.events(run->no, {}, 9); })[0].type,
+        store_->read([&](const store::ReadTxn& txn) { return events::read(txn, *run, {}, 9); })[0]
+            .type,
         "metadata"
     );
     set_status(run->no, RunStatus::completed);

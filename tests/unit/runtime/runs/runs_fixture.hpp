@@ -2,6 +2,7 @@
 // what to say. No sandbox: its tools are those that need none.
 #pragma once
 
+#include "runtime/runs/events.hpp"
 #include "runtime/runs/run_service.hpp"
 #include "runtime/tools/builtin.hpp"
 #include "runtime/tools/subagent_tools.hpp"
@@ -229,7 +230,7 @@ class RunsTest : public fsmount::WorkspaceTest {
     }
     std::vector<store::EventRecord> events(const std::string& run) {
         return store_->read([&](const store::ReadTxn& txn) {
-            return txn.events(txn.run_by_id(run)->no, {}, 10'000);
+            return events::read(txn, txn.run_by_id(run).value(), {}, 10'000);
         });
     }
     std::vector<store::MessageRecord> history(const std::string& thread) {

@@ -118,7 +118,16 @@ MessageRecord full_message() {
 }
 
 StoredEvent full_event() {
-    return {{{1700000000000, 3}, 9, "messages", "{\"x\":1}", 1700000000001}, 41};
+    EventRecord event;
+    event.id = {1700000000000, 3};
+    event.run = 9;
+    event.shape = 5;
+    event.source = 40;
+    event.index = 2;
+    event.type = "messages";
+    event.payload = "{\"x\":1}";
+    event.created_ms = 1700000000001;
+    return {event, 41};
 }
 
 // One encoded record of each kind.
@@ -205,6 +214,18 @@ TEST(Codec, ARequestThatVersionThreeWroteIsRead) {
     const auto out = decode_request("\x03" + today.substr(3));
     ASSERT_TRUE(out);
     EXPECT_EQ(encode_request(*out), today);
+}
+
+TEST(Codec, AnEventThatVersionFourWroteIsRead) {
+    StoredEvent in = full_event();
+    in.event.shape = 0;
+    in.event.source = 0;
+    in.event.index = 0;
+    const std::string today = encode_event(in);
+    // What version 5 added stands first: three zeros, a byte each.
+    const auto out = decode_event("\x04" + today.substr(4));
+    ASSERT_TRUE(out);
+    EXPECT_EQ(encode_event(*out), today);
 }
 
 TEST(Codec, ARunSurvivesTheRoundTripInTwoHalves) {
@@ -295,6 +316,9 @@ TEST(Codec, CallsCheckpointsAndEventsSurviveTheRoundTrip) {
     EXPECT_EQ(event->previous, 41U);
     EXPECT_EQ(event->event.id, (EventId{1700000000000, 3}));
     EXPECT_EQ(event->event.run, 9U);
+    EXPECT_EQ(event->event.shape, 5);
+    EXPECT_EQ(event->event.source, 40U);
+    EXPECT_EQ(event->event.index, 2U);
     EXPECT_EQ(event->event.type, "messages");
     EXPECT_EQ(event->event.payload, "{\"x\":1}");
     EXPECT_EQ(event->event.created_ms, 1700000000001);
