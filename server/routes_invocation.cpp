@@ -39,21 +39,41 @@ bool is_at_rest(const store::RunRecord& run) {
     return store::is_terminal(run.status) || run.status == store::RunStatus::interrupted;
 }
 
+// What of a submission is kept while its run is waited for: many are.
+struct Called {
+    store::RunNo run = 0;
+    std::string run_id;
+    bool just_made = false;
+};
+
+base::Task<std::expected<Called, HttpResponse>> submit_call(Api& api, runs::SubmitRun call) {
+    const std::string thread_id = call.thread_id;
+    const auto submitted = co_await api.runs.submit(std::move(call));
+    if (!submitted) {
+        co_return std::unexpected(conflict_response(api, submitted.error(), thread_id));
+    }
+    if (submitted->request.status == store::RequestStatus::rejected) {
+        co_return std::unexpected(rejected_response(*submitted));
+    }
+    if (submitted->run.no == 0) {  // it waits in the thread's queue
+        HttpResponse queued = json_response(submitted_to_json(*submitted), 202);
+        queued.headers.emplace_back("Location", request_url(submitted->request));
+        co_return std::unexpected(std::move(queued));
+    }
+    co_return Called{submitted->run.no, submitted->run.id, !submitted->replayed};
+}
+
 // Until the run is at rest: over, or waiting for a person. A run that was just made cannot be.
 base::Task<std::expected<runs::RunOutcome, HttpResponse>> wait_for_result(
-    Api& api,
-    const HttpRequest& request,
-    store::RunRecord run,
-    bool just_made,
-    base::Deadline deadline
+    Api& api, const HttpRequest& request, const Called& called, base::Deadline deadline
 ) {
-    for (bool wait_first = just_made;; wait_first = true) {
+    for (bool wait_first = called.just_made;; wait_first = true) {
         if (wait_first) {
             co_await api.runs.wait_for_rest(
-                run.no, deadline.earlier(base::Deadline::after(kLookAtClient))
+                called.run, deadline.earlier(base::Deadline::after(kLookAtClient))
             );
         }
-        auto outcome = outcome_of(api, request, run.id);
+        auto outcome = outcome_of(api, request, called.run_id);
         if (!outcome || is_at_rest(outcome->run)) {
             co_return outcome;
         }
@@ -72,31 +92,21 @@ base::Task<HttpResponse> call_agent(Api& api, const HttpRequest& request) {
         co_return std::move(call.error());
     }
     const auto deadline = base::Deadline::after(call->wait.value_or(api.limits.blocking_wait));
-    const std::string thread_id = call->submit.thread_id;
-    const auto submitted = co_await api.runs.submit(std::move(call->submit));
-    if (!submitted) {
-        co_return conflict_response(api, submitted.error(), thread_id);
+    const bool is_async = call->async;
+    auto meta = std::move(call->meta);
+    auto called = co_await submit_call(api, std::move(call->submit));
+    if (!called) {
+        co_return std::move(called.error());
     }
-    if (submitted->request.status == store::RequestStatus::rejected) {
-        co_return rejected_response(*submitted);
-    }
-    if (submitted->run.no == 0) {  // it waits in the thread's queue
-        HttpResponse queued = json_response(submitted_to_json(*submitted), 202);
-        queued.headers.emplace_back("Location", request_url(submitted->request));
-        co_return queued;
-    }
-    const std::string run_id = submitted->run.id;
-    auto outcome = call->async ? outcome_of(api, request, run_id)
-                               : co_await wait_for_result(
-                                     api, request, submitted->run, !submitted->replayed, deadline
-                                 );
+    auto outcome = is_async ? outcome_of(api, request, called->run_id)
+                            : co_await wait_for_result(api, request, *called, deadline);
     if (!outcome) {
         co_return std::move(outcome.error());
     }
     boost::json::object body = call_to_json(*outcome);
-    body["agent_call_meta"] = std::move(call->meta);
-    HttpResponse response = json_response(body, call->async ? 202 : 200);
-    response.headers.emplace_back("Location", "/api/agent/runs/" + run_id);
+    body["agent_call_meta"] = std::move(meta);
+    HttpResponse response = json_response(body, is_async ? 202 : 200);
+    response.headers.emplace_back("Location", "/api/agent/runs/" + called->run_id);
     co_return response;
 }
 

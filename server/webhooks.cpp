@@ -199,7 +199,7 @@ base::Task<Webhooks::Answer> Webhooks::send(
         {"X-ARS-Event", std::string("run.") + store::to_string(run.status)},
         {"X-ARS-Signature-256", signature_of(hook.settings.secret, body)}
     };
-    request.body = body;
+    request.body = [&body] { return body; };
     const auto response =
         co_await hook.client.post(std::move(request), base::Deadline::after(hook.settings.timeout));
     if (!response) {

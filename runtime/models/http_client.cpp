@@ -164,9 +164,23 @@ base::Task<error_code> read_once(Connection& link, Parser& parser) {
     co_return error;
 }
 
-base::Task<error_code> write_request(
-    Connection& link, const std::string& head, std::string_view body
+std::string request_head(
+    const Endpoint& endpoint, const HttpRequest& request, std::size_t body_size
 ) {
+    std::string head = "POST " + endpoint.path + std::string(request.path) + " HTTP/1.1\r\n";
+    head += "Host: " + endpoint.authority() + "\r\n";
+    for (const auto& [name, value] : request.headers) {
+        head += name + ": " + value + "\r\n";
+    }
+    head += "Content-Length: " + std::to_string(body_size) + "\r\n\r\n";
+    return head;
+}
+
+base::Task<error_code> write_request(
+    Connection& link, const Endpoint& endpoint, const HttpRequest& request
+) {
+    const std::string body = request.body();
+    const std::string head = request_head(endpoint, request, body.size());
     const std::array<asio::const_buffer, 2> buffers = {asio::buffer(head), asio::buffer(body)};
     error_code error;
     if (link.tls) {
@@ -176,16 +190,6 @@ base::Task<error_code> write_request(
     }
     throw_if_aborted(error);
     co_return error;
-}
-
-std::string request_head(const Endpoint& endpoint, const HttpRequest& request) {
-    std::string head = "POST " + endpoint.path + std::string(request.path) + " HTTP/1.1\r\n";
-    head += "Host: " + endpoint.authority() + "\r\n";
-    for (const auto& [name, value] : request.headers) {
-        head += name + ": " + value + "\r\n";
-    }
-    head += "Content-Length: " + std::to_string(request.body.size()) + "\r\n\r\n";
-    return head;
 }
 
 }  // namespace
@@ -354,8 +358,7 @@ base::Task<base::Result<std::unique_ptr<HttpResponse>>> exchange(
 ) {
     const Endpoint& endpoint = client.settings.endpoint;
     link->tcp.expires_at(deadline.earlier(Deadline::after(client.settings.first_byte_timeout)).at);
-    const std::string head = request_head(endpoint, request);
-    const error_code written = co_await write_request(*link, head, request.body);
+    const error_code written = co_await write_request(*link, endpoint, request);
     if (written == beast::error::timeout) {
         answered = true;
         co_return std::unexpected(

@@ -10,6 +10,7 @@
 #include <boost/asio/any_io_executor.hpp>
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,7 +31,9 @@ struct HttpSettings {
 struct HttpRequest {
     std::string_view path;  // appended to the endpoint's
     std::vector<std::pair<std::string, std::string>> headers;
-    std::string_view body;  // JSON; outlives the call
+    // JSON, asked for once for each connection that is tried and let go when it is sent: the body
+    // of a long conversation is not held while its answer is waited for.
+    std::function<std::string()> body;
 };
 
 // Errors of both classes: "http_timeout", "http_unreachable" (name, connect, reset: worth a retry),

@@ -146,14 +146,19 @@ base::Task<base::Result<ModelReply>> OpenAiClient::complete(
     if (!http_) {
         co_return base::fail(ErrorKind::invalid, "model_rejected", refusal_);
     }
-    const auto body = chat_request_body(request, settings_.chat);
-    if (!body) {
-        co_return std::unexpected(body.error());
+    auto first_body = chat_request_body(request, settings_.chat);
+    if (!first_body) {
+        co_return std::unexpected(first_body.error());
     }
+    // Later ones, for a connection that failed and for a retry, are made of the request again.
+    const auto body = [&] {
+        return first_body->empty() ? chat_request_body(request, settings_.chat).value()
+                                   : std::exchange(*first_body, {});
+    };
     const Deadline limit = request.deadline.earlier(Deadline::after(settings_.total_timeout));
     PieceCounter pieces(sink);
     for (std::uint32_t retry = 0;; ++retry) {
-        Attempt reply = co_await attempt(request, *body, pieces, limit);
+        Attempt reply = co_await attempt(request, body, pieces, limit);
         if (reply) {
             co_return std::move(*reply);
         }
@@ -180,9 +185,9 @@ base::Task<base::Result<ModelReply>> OpenAiClient::complete(
 }
 
 base::Task<OpenAiClient::Attempt> OpenAiClient::attempt(
-    const ModelRequest& request, const std::string& body, DeltaSink& sink, Deadline limit
+    const ModelRequest& request, std::function<std::string()> body, DeltaSink& sink, Deadline limit
 ) {
-    HttpRequest post{"/chat/completions", {}, body};
+    HttpRequest post{"/chat/completions", {}, std::move(body)};
     post.headers.emplace_back("Content-Type", "application/json");
     post.headers.emplace_back("Accept", "text/event-stream");
     post.headers.emplace_back("User-Agent", "ars");

@@ -12,6 +12,7 @@
 #include <chrono>
 #include <cstdint>
 #include <expected>
+#include <functional>
 #include <memory>
 #include <random>
 #include <string>
@@ -52,7 +53,10 @@ class OpenAiClient final : public ModelClient {
     using Attempt = std::expected<ModelReply, CallFailure>;
 
     base::Task<Attempt> attempt(
-        const ModelRequest& request, const std::string& body, DeltaSink& sink, base::Deadline limit
+        const ModelRequest& request,
+        std::function<std::string()> body,
+        DeltaSink& sink,
+        base::Deadline limit
     );
     base::Task<CallFailure> read_refusal(HttpResponse& response, base::Deadline limit);
     base::Task<Attempt> read_stream(
