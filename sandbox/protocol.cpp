@@ -2,6 +2,7 @@
 
 #include "sandbox/packing.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -94,22 +95,32 @@ int send_message(
 }
 
 base::Result<Received> receive_message(int socket) {
-    char buffer[kMessageBytes];  // touched only as far as the message goes
-    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kMessageFds)];
-    iovec part{buffer, sizeof buffer};
-    msghdr header{};
-    header.msg_iov = &part;
-    header.msg_iovlen = 1;
-    header.msg_control = control;
-    header.msg_controllen = sizeof control;
+    Received received;
+    // Its size first: a buffer for the longest would lie deep in the stack, and a template copies
+    // each page that it touches for each scope.
     ssize_t n = -1;
     do {
-        n = ::recvmsg(socket, &header, MSG_CMSG_CLOEXEC);
+        n = ::recv(socket, nullptr, 0, MSG_PEEK | MSG_TRUNC);
     } while (n < 0 && errno == EINTR);
+    const std::size_t size = std::min(n > 0 ? static_cast<std::size_t>(n) : 0, kMessageBytes);
+    received.text.resize(size > sizeof(Message) ? size - sizeof(Message) : 0);
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kMessageFds)];
+    iovec parts[2] = {
+        {&received.message, sizeof(Message)}, {received.text.data(), received.text.size()}
+    };
+    msghdr header{};
+    header.msg_iov = parts;
+    header.msg_iovlen = 2;
+    header.msg_control = control;
+    header.msg_controllen = sizeof control;
+    if (n >= 0) {
+        do {
+            n = ::recvmsg(socket, &header, MSG_CMSG_CLOEXEC);
+        } while (n < 0 && errno == EINTR);
+    }
     if (n < 0) {
         return base::fail_errno("receive_failed", "recvmsg", errno);
     }
-    Received received;
     for (cmsghdr* c = CMSG_FIRSTHDR(&header); c != nullptr; c = CMSG_NXTHDR(&header, c)) {
         if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS) {
             continue;
@@ -124,8 +135,6 @@ base::Result<Received> receive_message(int socket) {
     if (static_cast<std::size_t>(n) < sizeof(Message)) {
         return base::fail(base::ErrorKind::unavailable, "closed", "the other end is gone");
     }
-    std::memcpy(&received.message, buffer, sizeof(Message));
-    received.text.assign(buffer + sizeof(Message), static_cast<std::size_t>(n) - sizeof(Message));
     if (received.message.payload_in_memfd != 0 && !received.fds.empty()) {
         auto text = base::read_to_end(received.fds.back().get(), kPayloadBytes);
         if (!text) {

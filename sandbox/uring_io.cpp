@@ -26,6 +26,7 @@ namespace {
 namespace asio = boost::asio;
 
 constexpr unsigned kEntries = 256;
+constexpr std::size_t kIdleBuffers = 16;
 constexpr int kExitRounds = 50;  // of one millisecond, until the kernel gave all buffers back
 
 struct Operation {
@@ -73,6 +74,9 @@ class Ring : public std::enable_shared_from_this<Ring> {
 
     std::uint64_t start(Operation operation) {
         const std::uint64_t id = ++last_id_;
+        if (!operation.writing) {
+            operation.buffer = take_buffer();
+        }
         operations_.emplace(id, std::move(operation));
         submit(id);
         return id;
@@ -87,7 +91,7 @@ class Ring : public std::enable_shared_from_this<Ring> {
         found->second.on_bytes = nullptr;
         found->second.on_end = nullptr;
         if (found->second.parked) {
-            operations_.erase(found);
+            erase(id);
         } else {
             cancel(id);
         }
@@ -211,7 +215,7 @@ class Ring : public std::enable_shared_from_this<Ring> {
         }
         Operation& operation = found->second;
         if (operation.stopped) {
-            operations_.erase(found);
+            erase(id);
         } else if (std::exchange(operation.waiting, result == -EAGAIN) || result == -EAGAIN ||
                    result == -EINTR) {
             submit(id);
@@ -228,7 +232,7 @@ class Ring : public std::enable_shared_from_this<Ring> {
             const OnBytes callback = operation.on_bytes;
             callback(std::string_view(operation.buffer.get(), static_cast<std::size_t>(result)));
             if (operation.stopped) {
-                operations_.erase(id);
+                erase(id);
             } else if (operation.paused) {
                 operation.parked = true;
             } else {
@@ -238,14 +242,35 @@ class Ring : public std::enable_shared_from_this<Ring> {
     }
 
     void finish(std::uint64_t id, int error) {
-        const auto node = operations_.extract(id);
+        auto node = operations_.extract(id);
         if (node.empty()) {
             return;
         }
         Operation operation = std::move(node.mapped());
+        keep_buffer(std::move(operation.buffer));
         operation.fd.reset();
         if (operation.on_end) {
             operation.on_end(error);
+        }
+    }
+
+    void erase(std::uint64_t id) {
+        auto node = operations_.extract(id);
+        keep_buffer(std::move(node.mapped().buffer));
+    }
+
+    // The heap would grow and shrink with each command.
+    std::unique_ptr<char[]> take_buffer() {
+        if (idle_buffers_.empty()) {
+            return std::make_unique_for_overwrite<char[]>(kReadBytes);
+        }
+        auto buffer = std::move(idle_buffers_.back());
+        idle_buffers_.pop_back();
+        return buffer;
+    }
+    void keep_buffer(std::unique_ptr<char[]> buffer) {
+        if (buffer && idle_buffers_.size() < kIdleBuffers) {
+            idle_buffers_.push_back(std::move(buffer));
         }
     }
 
@@ -275,6 +300,7 @@ class Ring : public std::enable_shared_from_this<Ring> {
     bool flush_posted_ = false;
     std::uint64_t last_id_ = 0;
     std::unordered_map<std::uint64_t, Operation> operations_;
+    std::vector<std::unique_ptr<char[]>> idle_buffers_;
 };
 
 class UringStream final : public ChildStream {
@@ -300,7 +326,6 @@ class UringIo final : public ChildIo {
     std::unique_ptr<ChildStream> read(base::Fd fd, OnBytes on_bytes, OnEnd on_end) override {
         Operation operation;
         operation.fd = std::move(fd);
-        operation.buffer = std::make_unique_for_overwrite<char[]>(kReadBytes);
         operation.on_bytes = std::move(on_bytes);
         operation.on_end = std::move(on_end);
         return std::make_unique<UringStream>(ring_, ring_->start(std::move(operation)));
