@@ -1,6 +1,6 @@
-// Empty networks for scopes. Making one costs the kernel more than all other namespaces together,
-// so a network whose scope is gone serves the next one, once nothing of the old scope is left in
-// it.
+// Empty networks for scopes, each with an IPC namespace. Making one costs the kernel more than all
+// other namespaces together, so a network whose scope is gone serves the next one, once nothing of
+// the old scope is left in it.
 #pragma once
 
 #include "base/fd.hpp"
@@ -12,7 +12,15 @@
 #include <thread>
 #include <vector>
 
+#include <sys/types.h>
+
 namespace ars::sandbox {
+
+// What a scope enters, by descriptors of namespaces.
+struct Spaces {
+    base::Fd network;
+    base::Fd ipc;
+};
 
 class NetworkStock {
   public:
@@ -22,8 +30,8 @@ class NetworkStock {
     void begin_first();
     // Moves this process into it.
     [[nodiscard]] base::Result<void> finish_first();
-    // A network for scope `id`: a kept one, or a new one.
-    [[nodiscard]] base::Result<base::Fd> take(std::uint64_t id);
+    // For scope `id`: kept ones, or new ones.
+    [[nodiscard]] base::Result<Spaces> take(std::uint64_t id);
     // Nothing of scope `id` runs any more. A network in which the kernel still ends connections is
     // let go.
     void give_back(std::uint64_t id);
@@ -34,13 +42,17 @@ class NetworkStock {
     // Moves this thread into a new network with loopback up, and keeps that network.
     [[nodiscard]] base::Result<void> make();
     struct Network {
-        base::Fd space;     // its namespace
+        Spaces spaces;
         base::Fd sockstat;  // its socket counters, read anew each time
+        base::Fd queues;    // see has_named_queues()
     };
     static constexpr std::size_t kKept = 16;  // idle ones cost 200 KiB of kernel memory each
-    [[nodiscard]] static bool is_quiet(const Network& network);
+    [[nodiscard]] bool is_quiet(Network& network);
+    [[nodiscard]] bool has_objects(Network& network);
+    [[nodiscard]] base::Result<void> leave_ipc();
 
     const base::Fd& proc_;
+    base::Fd own_ipc_;  // this process's, once it has been elsewhere
     std::thread beside_;
     base::Result<void> made_beside_;
     std::vector<Network> idle_;

@@ -43,13 +43,17 @@ std::unexpected<base::Error> fail_step(const std::string& what) {
 }
 
 base::Result<void> network(Setup& setup) {
-    if (!setup.stage.network) {
+    Spaces& spaces = setup.stage.spaces;
+    if (!spaces.network) {
         return {};
     }
-    if (::setns(setup.stage.network.get(), CLONE_NEWNET) != 0) {
+    if (::setns(spaces.network.get(), CLONE_NEWNET) != 0) {
         return fail_step("setns NEWNET");
     }
-    setup.stage.network.reset();
+    if (::setns(spaces.ipc.get(), CLONE_NEWIPC) != 0) {
+        return fail_step("setns NEWIPC");
+    }
+    spaces = {};
     return {};
 }
 
@@ -183,9 +187,6 @@ base::Result<void> map_gem(const base::Fd& proc, uid_t outer_uid, gid_t outer_gi
     const auto one_id = [](unsigned inside, unsigned outside) {
         return std::to_string(inside) + " " + std::to_string(outside) + " 1\n";
     };
-    if (auto denied = write_proc_self(proc, "setgroups", "deny"); !denied) {
-        return denied;
-    }
     if (auto mapped = write_proc_self(proc, "uid_map", one_id(fsmount::kGemUid, outer_uid));
         !mapped) {
         return mapped;

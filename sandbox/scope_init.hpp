@@ -3,6 +3,7 @@
 
 #include "base/fd.hpp"
 #include "sandbox/init_spec.hpp"
+#include "sandbox/network_stock.hpp"
 #include "sandbox/new_root.hpp"
 
 #include <sys/types.h>
@@ -14,7 +15,7 @@ struct ScopeStage {
     InitSpec spec;
     NewRoot root;        // the image's part is mounted
     base::Fd host_proc;  // /proc of the template's pid namespace, where id maps are written
-    base::Fd network;    // the scope's own network; empty when it uses the server's
+    Spaces spaces;       // empty when it uses the server's network
 };
 
 // Control socket at kControlFd. Reports `ready`, or the step that failed, and serves until the
@@ -25,7 +26,8 @@ struct ScopeStage {
 [[nodiscard]] base::Result<void> write_proc_self(
     const base::Fd& proc, const char* name, const std::string& text
 );
-// uid 1000 and gid 1000 inside are the ids given, of the namespace outside.
+// uid 1000 and gid 1000 inside are the ids given, of the namespace outside. Needs setgroups denied,
+// which namespaces below the template's inherit from it.
 [[nodiscard]] base::Result<void> map_gem(const base::Fd& proc, uid_t outer_uid, gid_t outer_gid);
 
 // "step\0what went wrong", as `step_failed` carries it.

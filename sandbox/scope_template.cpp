@@ -9,6 +9,7 @@
 #include "sandbox/scope_init.hpp"
 
 #include <cerrno>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
@@ -70,6 +71,9 @@ base::Result<void> Template::user_namespace() {
     const gid_t gid = ::getegid();
     if (::unshare(CLONE_NEWUSER) != 0) {
         return fail_step("unshare NEWUSER");
+    }
+    if (auto denied = write_proc_self(host_proc_, "setgroups", "deny"); !denied) {
+        return denied;
     }
     return map_gem(host_proc_, uid, gid);
 }
@@ -200,21 +204,24 @@ void Template::make_scope(Received received) {
         say(Tag::step_failed, EINVAL, step_report("receive_spec", spec.error().message));
         return;
     }
-    base::Result<base::Fd> network;
+    Spaces spaces;
     if (own_network_) {
-        network = networks_.take(received.message.id);
-        if (!network) {
+        auto taken = networks_.take(received.message.id);
+        if (!taken) {
             say(Tag::step_failed,
-                network.error().sys_errno,
-                step_report("network", network.error().message));
+                taken.error().sys_errno,
+                step_report("network", taken.error().message));
             return;
         }
+        spaces = std::move(*taken);
     }
     // A sibling, not a child: pid 1 is the server's own, which sees its end and can signal it
     // without a race.
     constexpr unsigned long kNew =
-        CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP | CLONE_PARENT | SIGCHLD;
-    const long init = raw_syscall(SYS_clone, static_cast<long>(kNew));
+        CLONE_NEWPID | CLONE_NEWUTS | CLONE_NEWCGROUP | CLONE_PARENT | SIGCHLD;
+    const long init = raw_syscall(
+        SYS_clone, static_cast<long>(kNew | (own_network_ ? 0UL : std::uint64_t{CLONE_NEWIPC}))
+    );
     if (init < 0) {
         networks_.give_back(received.message.id);
         say(Tag::step_failed, static_cast<int>(-init), step_report("pid_namespace", "clone"));
@@ -231,7 +238,7 @@ void Template::make_scope(Received received) {
             .spec = std::move(*spec),
             .root = std::move(root_),
             .host_proc = std::move(host_proc_),
-            .network = std::move(*network)
+            .spaces = std::move(spaces)
         };
         control.reset();
         run_scope_init(std::move(stage));

@@ -32,8 +32,9 @@ TEST(Exec, PassesOutputAndExitCodeThrough) {
 }
 
 TEST(Exec, RunsAsGemWithItsOwnPidOne) {
-    const Finished done = shell("id -u; id -g; tr '\\0' ' ' </proc/1/cmdline");
-    EXPECT_EQ(done.out.substr(0, 10), "1000\n1000\n");
+    const Finished done =
+        shell("id -u; id -g; cat /proc/self/setgroups; tr '\\0' ' ' </proc/1/cmdline");
+    EXPECT_EQ(done.out.substr(0, 15), "1000\n1000\ndeny\n");
     EXPECT_NE(done.out.find("ars-scope-init"), std::string::npos) << done.out;
 }
 
