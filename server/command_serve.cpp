@@ -1,5 +1,6 @@
 // `ars serve`: from a configuration file to a listening server, and back down in order on SIGTERM.
 #include "base/clock.hpp"
+#include "base/start_pages.hpp"
 #include "fsmount/layout.hpp"
 #include "sandbox/cgroup.hpp"
 #include "sandbox/host_probe.hpp"
@@ -129,6 +130,7 @@ base::Task<int> make_ready(Serving* serving) {
     serving->app.start_webhooks();
     serving->app.start_retention();
     serving->app.start_people();
+    base::let_go_of_start_pages();
     co_return 0;
 }
 
