@@ -6,6 +6,7 @@
 #include "sandbox/scope_template.hpp"
 
 #include <cstdint>
+#include <cstdlib>
 #include <string_view>
 
 #include <fcntl.h>
@@ -14,6 +15,12 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+// In the place of libstdc++'s, which can print what was thrown and brings a demangler for it.
+namespace __gnu_cxx {
+[[noreturn]] void __verbose_terminate_handler();
+void __verbose_terminate_handler() { std::abort(); }
+}  // namespace __gnu_cxx
 
 namespace {
 

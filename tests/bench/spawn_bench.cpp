@@ -294,20 +294,22 @@ void print_sustained(const std::vector<Row>& rows, const Argv& argv, int n) {
 }
 
 void print_resident(const std::vector<Row>& rows, const Argv& argv, const Settings& settings) {
-    const Table before = run_rounds(rows, argv, 1, settings.rounds, settings.n);
-    const std::size_t bytes = settings.resident_mib * 1024 * 1024;
-    std::vector<char> resident(bytes);
-    std::memset(resident.data(), 1, bytes);
-    const Table after = run_rounds(rows, argv, 1, settings.rounds, settings.n);
+    // In turn, so that drift of the machine does not look like a cost.
+    Table empty;
+    Table full;
+    for (int round = 0; round < settings.rounds; ++round) {
+        const Table before = run_rounds(rows, argv, 1, 1, settings.n);
+        const std::vector<char> resident(settings.resident_mib * 1024 * 1024, 1);
+        const Table after = run_rounds(rows, argv, 1, 1, settings.n);
+        for (const Row& row : rows) {
+            empty[row.name].p50.push_back(before.at(row.name).p50.front());
+            full[row.name].p50.push_back(after.at(row.name).p50.front());
+        }
+    }
     std::printf("\nwith %zu MiB resident in the server\n", settings.resident_mib);
     for (const char* name : {"ours warm", "ours fresh"}) {
         const std::string what = std::string(name) + " p50, resident / empty";
-        goal(
-            what.c_str(),
-            quantile(after.at(name).p50, 0.5) / quantile(before.at(name).p50, 0.5),
-            "<=",
-            1.05
-        );
+        goal(what.c_str(), ratio(full.at(name).p50, empty.at(name).p50), "<=", 1.05);
     }
 }
 
