@@ -46,6 +46,7 @@ class Template {
     base::Result<void> user_namespace();
     base::Result<void> mount_namespace();
     base::Result<void> new_root();
+    base::Result<void> begin_network();
     base::Result<void> die_with_server();
     base::Result<void> mount_image(const Received& setup);
     void fail(const char* step, const base::Error& error);
@@ -79,9 +80,6 @@ base::Result<void> Template::user_namespace() {
 }
 
 base::Result<void> Template::mount_namespace() {
-    if (own_network_) {
-        networks_.begin_first();
-    }
     return ::unshare(CLONE_NEWNS) == 0 ? base::Result<void>{} : fail_step("unshare NEWNS");
 }
 
@@ -90,6 +88,17 @@ base::Result<void> Template::new_root() {
         return fail_step("make / private");
     }
     return root_.make(host_proc_);
+}
+
+// Not before the new root: to let the host's tree go is to wait for each processor, and making a
+// network keeps one to itself.
+base::Result<void> Template::begin_network() {
+    if (!own_network_) {
+        return {};
+    }
+    networks_.begin_first();
+    // Who shares root and directory with a thread can't enter a mount namespace.
+    return ::unshare(CLONE_FS) == 0 ? base::Result<void>{} : fail_step("unshare FS");
 }
 
 // After the last change of credentials, which would clear it.
@@ -123,6 +132,7 @@ void Template::run_steps() {
         {"user_namespace", &Template::user_namespace},
         {"mount_namespace", &Template::mount_namespace},
         {"new_root", &Template::new_root},
+        {"network", &Template::begin_network},
         {"die_with_server", &Template::die_with_server},
     };
     for (const Step& step : kSteps) {
