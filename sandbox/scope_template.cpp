@@ -189,8 +189,7 @@ base::Result<void> Template::enter_scope(int control) {
     if (::dup3(control, kControlFd, O_CLOEXEC) < 0) {
         return fail_step("dup3");
     }
-    networks_.forget();
-    return {};
+    return NetworkStock::close_in_scope();
 }
 
 void Template::make_scope(Received received) {
