@@ -174,6 +174,34 @@ Result<void> Workspace::make_workdir(const std::string& workdir_path) const {
     return {};
 }
 
+Result<void> Workspace::find_workdir(const std::string& workdir_path) const {
+    if (auto checked = check_workdir(workdir_path); !checked) {
+        return checked;
+    }
+    Fd here;
+    std::string shown(kUserData);
+    for (const std::string& part : split_path(workdir_path)) {
+        const int above = here ? here.get() : user_data_.get();
+        shown += "/" + part;
+        Fd next(::openat(above, part.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+        if (!next) {
+            const int error = errno;
+            struct stat status{};
+            if (::fstatat(above, part.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+                S_ISLNK(status.st_mode)) {
+                return base::fail(
+                    ErrorKind::forbidden,
+                    "link_in_path",
+                    shown + " is a symbolic link; write the path it leads to"
+                );
+            }
+            return std::unexpected(file_error(shown, error));
+        }
+        here = std::move(next);
+    }
+    return {};
+}
+
 std::shared_ptr<Fd> Workspace::take_spare_mount() const {
     const std::lock_guard lock(spare_mutex_);
     if (spare_mounts_.empty()) {

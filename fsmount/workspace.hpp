@@ -34,6 +34,9 @@ class Workspace {
 
     // Makes <workdir_path> below user-data (0700 each part) without following links. Idempotent.
     [[nodiscard]] base::Result<void> make_workdir(const std::string& workdir_path) const;
+    // That it is there, a directory, and no link on the way. Errors: as of file_error(),
+    // "link_in_path".
+    [[nodiscard]] base::Result<void> find_workdir(const std::string& workdir_path) const;
 
     // A detached mount can be moved into one scope only and can't be copied once root is dropped,
     // so a workspace that needs them holds some. Thread-safe; null when none is left.

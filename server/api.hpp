@@ -49,6 +49,7 @@ void add_thread_routes(Router& router);
 void add_checkpoint_routes(Router& router);
 void add_file_routes(Router& router);
 void add_search_routes(Router& router);
+void add_project_routes(Router& router);
 void add_invocation_routes(Router& router);
 void add_user_env_routes(Router& router);
 void add_people_routes(Router& router);

@@ -3,6 +3,7 @@
 #include "base/fields.hpp"
 #include "runtime/agents/slug.hpp"
 #include "runtime/runs/interrupts.hpp"
+#include "runtime/runs/projects.hpp"
 #include "runtime/runs/thread_state.hpp"
 #include "server/dto_runs.hpp"
 #include "server/json_body.hpp"
@@ -23,13 +24,14 @@ namespace {
 constexpr std::int64_t kRequestIdBytes = 64;
 constexpr std::int64_t kTitleBytes = 1024;
 constexpr std::size_t kMetadataBytes = 16 * base::limits::kKiB;
-constexpr std::string_view kProjects = "projects/";
+constexpr std::int64_t kProjectIdBytes = 64;
 
 struct ThreadBody {
     std::optional<std::string> request_id;
     std::optional<std::string> title;
     std::string agent_id;
     std::optional<json::object> metadata;
+    std::optional<std::string> project_id;
 };
 
 const base::Fields<ThreadBody>& thread_body_fields() {
@@ -46,7 +48,14 @@ const base::Fields<ThreadBody>& thread_body_fields() {
                 &ThreadBody::agent_id,
                 {.required = true, .min = 1, .max = agents::kSlugBytes, .doc = "The agent's slug."}
             )
-            .raw("metadata", &ThreadBody::metadata, {.doc = "Kept and given back as it is."});
+            .raw("metadata", &ThreadBody::metadata, {.doc = "Kept and given back as it is."})
+            .text(
+                "project_id",
+                &ThreadBody::project_id,
+                {.min = 1,
+                 .max = kProjectIdBytes,
+                 .doc = "Whose directory it works in; absent: a new one of its own."}
+            );
     return fields;
 }
 
@@ -149,6 +158,7 @@ std::expected<runs::NewThread, HttpResponse> read_new_thread(const HttpRequest& 
     out.agent_slug = std::move(body->agent_id);
     out.title = body->title.value_or("");
     out.request_id = body->request_id.value_or("");
+    out.project_id = body->project_id.value_or("");
     const json::object metadata = body->metadata.value_or(json::object());
     if (metadata.contains("attachments")) {
         return std::unexpected(error_response(
@@ -178,9 +188,10 @@ std::expected<runs::ChangeThread, HttpResponse> read_thread_change(const HttpReq
 }
 
 json::object thread_to_json(const store::ReadTxn& txn, const store::ThreadRecord& thread) {
-    json::value project;
-    if (thread.workdir_path.starts_with(kProjects)) {
-        project = std::string_view(thread.workdir_path).substr(kProjects.size());
+    // A directory of the thread's own is an implicit project.
+    std::string project = runs::project_of_thread(txn, thread);
+    if (project.empty() && thread.workdir_path.starts_with(runs::kManagedWorkdirs)) {
+        project = thread.workdir_path.substr(runs::kManagedWorkdirs.size());
     }
     return {
         {"id", thread.id},
@@ -190,7 +201,7 @@ json::object thread_to_json(const store::ReadTxn& txn, const store::ThreadRecord
         {"is_pinned", thread.is_pinned},
         {"tool_approval_mode",
          thread.approval_mode.empty() ? json::value() : json::value(thread.approval_mode)},
-        {"project_id", std::move(project)},
+        {"project_id", project.empty() ? json::value() : json::value(project)},
         {"workdir_path", thread.workdir_path},
         {"parent_thread_id", parent_id(txn, thread)},
         {"status", store::to_string(thread.status)},

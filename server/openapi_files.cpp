@@ -1,5 +1,6 @@
 // Files: the same routes for a thread's directory and for all files of a user.
 #include "server/dto_files.hpp"
+#include "server/dto_projects.hpp"
 #include "server/openapi.hpp"
 
 namespace ars::server::openapi {
@@ -107,6 +108,40 @@ void add_operations(std::vector<Operation>& out, const Place& place) {
 
 }  // namespace
 
+namespace {
+
+void add_projects(Part& part) {
+    part.schemas.emplace_back("NewProject", new_project_schema());
+    part.schemas.emplace_back(
+        "Project",
+        object(
+            {{"id", text()},
+             {"uid", text()},
+             {"name", text()},
+             {"selection_status", constant("selectable")},
+             {"directory_mode", constant("linked")},
+             {"workdir_path", text("Below the workspace.")},
+             {"created_at", time()},
+             {"updated_at", time()}}
+        )
+    );
+    part.operations.push_back(
+        Operation(Method::get, "/api/projects", "listProjects", "Your projects, the oldest first.")
+            .answers(200, list(ref("Project")))
+    );
+    part.operations.push_back(Operation(
+                                  Method::post,
+                                  "/api/projects",
+                                  "createProject",
+                                  "Gives a name to a directory for threads to work in."
+    )
+                                  .body(ref("NewProject"))
+                                  .answers(200, ref("Project"))
+                                  .fails({400, 403, 404, 409, 429, 503}));
+}
+
+}  // namespace
+
 Part files_part() {
     Part part{"files", "A thread's directory, and all files of a user.", {}, {}};
     part.schemas = {{"FileEntry", entry()}, {"DirectoryRequest", directory_fields().schema()}};
@@ -136,6 +171,7 @@ Part files_part() {
             )
             .fails({404, 422, 503})
     );
+    add_projects(part);
     return part;
 }
 

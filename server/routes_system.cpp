@@ -85,6 +85,7 @@ void add_routes(Router& router) {
     add_checkpoint_routes(router);
     add_file_routes(router);
     add_search_routes(router);
+    add_project_routes(router);
     add_invocation_routes(router);
     add_people_routes(router);
     add_key_routes(router);

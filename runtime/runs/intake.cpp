@@ -61,7 +61,7 @@ store::ThreadRecord fresh_thread(const agents::User& user, const std::string& ag
     store::ThreadRecord thread;
     thread.uid = user.uid;
     thread.agent_slug = agent_slug;
-    thread.workdir_path = "projects/" + base::random_uuid();
+    thread.workdir_path = new_managed_workdir();
     return thread;
 }
 
@@ -176,6 +176,15 @@ base::Result<store::ThreadRecord> check_new_thread(
     thread.title = request.title;
     thread.request_id = request.request_id;
     thread.metadata = request.metadata;
+    if (!request.project_id.empty()) {
+        const auto project = parts.store.read([&request](const store::ReadTxn& txn) {
+            return find_project(txn, request.user.uid, request.project_id);
+        });
+        if (!project) {
+            return std::unexpected(project.error());
+        }
+        thread.workdir_path = project->workdir_path;
+    }
     if (request.workdir_path) {
         if (auto sound = fsmount::check_workdir(*request.workdir_path); !sound) {
             return std::unexpected(sound.error());

@@ -16,7 +16,6 @@ namespace json = boost::json;
 
 namespace {
 
-constexpr std::string_view kManaged = "projects/";
 constexpr std::string_view kUuid = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
 
 // A uid may be longer than a key of the store.
@@ -101,7 +100,9 @@ base::Result<Project> write_project(store::WriteTxn& txn, Project wanted) {
 void put_project_of_thread(
     store::WriteTxn& txn, const std::string& thread_id, const std::string& project_id
 ) {
-    txn.put_entry(key_of_thread(thread_id), project_id);
+    if (!project_id.empty()) {
+        txn.put_entry(key_of_thread(thread_id), project_id);
+    }
 }
 
 std::string project_of_thread(const store::ReadTxn& txn, const store::ThreadRecord& thread) {
@@ -109,13 +110,13 @@ std::string project_of_thread(const store::ReadTxn& txn, const store::ThreadReco
     return txn.entry(key_of_thread(root ? root->id : thread.id)).value_or("");
 }
 
-std::string new_managed_workdir() { return std::string(kManaged) + base::random_uuid(); }
+std::string new_managed_workdir() { return std::string(kManagedWorkdirs) + base::random_uuid(); }
 
 bool is_managed_workdir(std::string_view workdir_path) {
-    if (!workdir_path.starts_with(kManaged)) {
+    if (!workdir_path.starts_with(kManagedWorkdirs)) {
         return false;
     }
-    const std::string_view id = workdir_path.substr(kManaged.size());
+    const std::string_view id = workdir_path.substr(kManagedWorkdirs.size());
     const auto fits = [](char c, char form) {
         const bool hex = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
         return form == '-' ? c == '-' : hex;

@@ -15,6 +15,7 @@
 namespace ars::runs {
 
 inline constexpr std::size_t kProjectsOfUser = 1000;
+inline constexpr std::string_view kManagedWorkdirs = "projects/";
 
 struct Project {
     std::string id;
@@ -35,11 +36,11 @@ struct Project {
 // "request_id_conflict", exhausted "too_many_projects".
 [[nodiscard]] base::Result<Project> write_project(store::WriteTxn& txn, Project wanted);
 
-// Which project a thread was made for. A sub-agent's thread works where its root works.
+// Which project a thread was made for, empty = none. A sub-agent's thread works where its root
+// works.
 void put_project_of_thread(
     store::WriteTxn& txn, const std::string& thread_id, const std::string& project_id
 );
-// Empty: none.
 [[nodiscard]] std::string project_of_thread(
     const store::ReadTxn& txn, const store::ThreadRecord& thread
 );

@@ -9,6 +9,7 @@
 #include "base/task_group.hpp"
 #include "runtime/agents/agent_table.hpp"
 #include "runtime/models/model_registry.hpp"
+#include "runtime/runs/projects.hpp"
 #include "runtime/runs/request_service.hpp"
 #include "runtime/runs/thread_changes.hpp"
 #include "runtime/runs/thread_fork.hpp"
@@ -73,7 +74,8 @@ struct NewThread {
     std::string title;
     std::string request_id;                   // idempotency per user; empty = none
     std::string metadata;                     // JSON object text
-    std::optional<std::string> workdir_path;  // absent = projects/<uuid>
+    std::string project_id;                   // whose directory it works in; empty = none
+    std::optional<std::string> workdir_path;  // absent = the project's, else projects/<uuid>
 };
 
 // What outsiders may read of a run's end (contract 1.4 /result).
@@ -112,6 +114,9 @@ class RunManager {
     virtual base::Task<base::Result<void>> delete_thread(
         const agents::User& user, std::string thread_id
     ) = 0;
+
+    // write_project() of projects.hpp. Whether its directory is there was looked at before.
+    virtual base::Task<base::Result<Project>> create_project(Project wanted) = 0;
 
     // Those of user_env.hpp, all of them; what runs already keeps what it began with.
     virtual base::Task<base::Result<void>> set_user_variables(

@@ -170,15 +170,15 @@ base::Task<base::Result<store::ThreadRecord>> RunService::create_thread(NewThrea
         co_return std::unexpected(thread.error());
     }
     std::function<base::Result<store::ThreadRecord>(store::WriteTxn&)> change =
-        [thread = std::move(*thread)](store::WriteTxn& txn
+        [thread = std::move(*thread), project = request.project_id](store::WriteTxn& txn
         ) mutable -> base::Result<store::ThreadRecord> {
         if (!thread.id.empty()) {
             if (const auto known = txn.thread_by_id(thread.id)) {
-                const bool same = known->uid == thread.uid && !thread.request_id.empty() &&
-                                  known->request_id == thread.request_id &&
-                                  known->agent_slug == thread.agent_slug &&
-                                  known->title == thread.title &&
-                                  known->metadata == thread.metadata;
+                const bool same =
+                    known->uid == thread.uid && !thread.request_id.empty() &&
+                    known->request_id == thread.request_id &&
+                    known->agent_slug == thread.agent_slug && known->title == thread.title &&
+                    known->metadata == thread.metadata && project_of_thread(txn, *known) == project;
                 if (same) {
                     return *known;
                 }
@@ -197,9 +197,16 @@ base::Task<base::Result<store::ThreadRecord>> RunService::create_thread(NewThrea
         txn.put_thread(thread);
         thread.root = thread.no;
         txn.put_thread(thread);
+        put_project_of_thread(txn, thread.id, project);
         return thread;
     };
     co_return co_await parts_.store.write<store::ThreadRecord>(std::move(change));
+}
+
+base::Task<base::Result<Project>> RunService::create_project(Project wanted) {
+    std::function<base::Result<Project>(store::WriteTxn&)> change =
+        [wanted = std::move(wanted)](store::WriteTxn& txn) { return write_project(txn, wanted); };
+    co_return co_await parts_.store.write<Project>(std::move(change));
 }
 
 base::Task<base::Result<store::ThreadRecord>> RunService::fork_thread(ForkThread request) {

@@ -28,6 +28,7 @@ class RunService final : public RunManager {
     base::Task<base::Result<store::RunRecord>> cancel(const agents::User& user, std::string run_id)
         override;
     base::Task<base::Result<store::ThreadRecord>> create_thread(NewThread request) override;
+    base::Task<base::Result<Project>> create_project(Project wanted) override;
     base::Task<base::Result<store::ThreadRecord>> fork_thread(ForkThread request) override;
     base::Task<base::Result<store::ThreadRecord>> change_thread(ChangeThread change) override;
     base::Task<base::Result<store::ThreadRecord>> mark_viewed(

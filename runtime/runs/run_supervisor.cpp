@@ -4,6 +4,7 @@
 #include "runtime/agents/agent_context.hpp"
 #include "runtime/runs/events.hpp"
 #include "runtime/runs/lineage.hpp"
+#include "runtime/runs/projects.hpp"
 #include "runtime/runs/run_loop.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
@@ -203,15 +204,25 @@ base::Result<void> RunSupervisor::equip(LiveRun& run) {
         return std::unexpected(workspace.error());
     }
     store::ThreadRecord thread;
+    bool in_project = false;
     parts_.store.read([&](const store::ReadTxn& txn) {
         thread = txn.thread(run.record.thread).value();
+        in_project = !project_of_thread(txn, thread).empty();
         run.history = txn.messages(run.record.thread);
         const auto checkpoint = txn.latest_checkpoint(run.record.thread);
         if (checkpoint && !checkpoint->state.empty()) {
             run.state = boost::json::parse(checkpoint->state).as_object();
         }
     });
-    if (auto made = (*workspace)->make_workdir(thread.workdir_path); !made) {
+    if (in_project) {
+        if (auto there = (*workspace)->find_workdir(thread.workdir_path); !there) {
+            return base::fail(
+                there.error().kind,
+                "workdir_missing",
+                "the directory of the thread's project can't be used: " + there.error().message
+            );
+        }
+    } else if (auto made = (*workspace)->make_workdir(thread.workdir_path); !made) {
         return made;
     }
     const sandbox::ScopeKey key{run.record.uid, run.record.scope_id, run.context->policy};

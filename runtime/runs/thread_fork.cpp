@@ -1,5 +1,6 @@
 #include "runtime/runs/thread_fork.hpp"
 
+#include "runtime/runs/projects.hpp"
 #include "runtime/runs/run_records.hpp"
 
 #include <boost/json/object.hpp>
@@ -91,6 +92,7 @@ base::Result<store::ThreadRecord> write_fork(
     txn.put_thread(fork);
     fork.root = fork.no;
     txn.put_thread(fork);
+    put_project_of_thread(txn, fork.id, project_of_thread(txn, origin));
     for (const store::MessageRecord& message : messages) {
         copy_message(txn, message, fork.no);
     }

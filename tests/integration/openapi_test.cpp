@@ -384,6 +384,19 @@ void OpenApi::walk_files(const std::string& noun, const std::string& thread) {
         walk_->call({.operation = verb + noun, .query = with("/a.txt"), .names = names});
         walk_->call({.operation = verb + noun, .query = with("/made"), .status = 400});
     }
+    if (thread.empty()) {
+        const json::object project{
+            {"request_id", "walk"},
+            {"name", "p"},
+            {"workdir", {{"mode", "linked"}, {"path", "/made"}}}
+        };
+        const json::value made = walk_->call({.operation = "createProject", .body = project});
+        walk_->call({.operation = "listProjects"});
+        walk_->call(
+            {.operation = "createThread",
+             .body = {{"agent_id", "main"}, {"project_id", text(made, "id")}}}
+        );
+    }
     walk_->call({.operation = "delete" + noun, .query = with("/made"), .names = names});
 }
 

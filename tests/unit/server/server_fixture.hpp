@@ -118,6 +118,11 @@ class FakeRunManager final : public runs::RunManager {
             [no = thread->no](store::WriteTxn& txn) { return runs::write_thread_viewed(txn, no); };
         co_return co_await store_.write<store::ThreadRecord>(std::move(write));
     }
+    base::Task<base::Result<runs::Project>> create_project(runs::Project wanted) override {
+        std::function<base::Result<runs::Project>(store::WriteTxn&)> change =
+            [wanted](store::WriteTxn& txn) { return runs::write_project(txn, wanted); };
+        co_return co_await store_.write<runs::Project>(std::move(change));
+    }
     base::Task<base::Result<void>> set_user_variables(
         const agents::User& user, runs::Variables variables
     ) override {
