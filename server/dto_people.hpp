@@ -10,9 +10,7 @@
 
 namespace ars::server {
 
-// Bounds of lists of users and keys, and of one page of the audit log.
-inline constexpr std::size_t kPeopleLimit = 500;
-inline constexpr std::size_t kPeopleOffset = 1'000'000;
+// Of one page of the audit log.
 inline constexpr std::size_t kAuditPage = 10'000;
 
 [[nodiscard]] boost::json::object user_to_json(const people::UserEntry& entry);

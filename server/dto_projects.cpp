@@ -86,6 +86,9 @@ std::expected<runs::Project, HttpResponse> read_new_project(const HttpRequest& r
     if (!path) {
         return std::unexpected(file_error_response(path.error()));
     }
+    if (!base::is_utf8(*path)) {
+        return std::unexpected(faults_response({{"/workdir/path", "must be UTF-8", ""}}));
+    }
     out.workdir_path = std::move(*path);
     if (out.workdir_path.ends_with('/')) {
         out.workdir_path.pop_back();

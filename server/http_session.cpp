@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <exception>
 
 namespace ars::server {
@@ -19,9 +18,6 @@ using std::chrono::steady_clock;
 
 namespace {
 
-constexpr std::size_t kSmallBuffer = 1024;       // of an idle connection: most requests fit
-constexpr std::size_t kLargeBuffer = 16 * 1024;  // while a body arrives
-constexpr std::size_t kLeastRead = 512;
 constexpr std::size_t kKeptOutput = 4096;   // capacity that an idle connection may keep
 constexpr std::size_t kGather = 64 * 1024;  // answers to pipelined requests are sent at this size
 // How long a closed connection still swallows what the client was sending, so that the kernel does
@@ -30,10 +26,6 @@ constexpr auto kLinger = std::chrono::seconds(2);
 
 bool is_aborted(const boost::system::system_error& error) {
     return error.code() == asio::error::operation_aborted;
-}
-
-HttpResponse body_too_large(std::uint64_t most) {
-    return error_response(413, "body_too_large", fmt::format("the body is over {} bytes", most));
 }
 
 }  // namespace
@@ -135,151 +127,6 @@ base::Task<void> HttpSession::converse() {
     }
 }
 
-// --- reading
-HttpSession::Step HttpSession::parse() {
-    auto state = RequestParser::State::need_more;
-    if (begin_ < end_) {
-        begin_ += parser_.put({in_.data() + begin_, end_ - begin_}, state);
-    }
-    count_body();
-    if (counted_body_ > kSmallBody && stats_.body_bytes > limits_.all_bodies_bytes) {
-        return refuse(error_response(
-            503, "bodies_busy", "other requests' bodies take all the memory there is for them"
-        ));
-    }
-    switch (state) {
-        case RequestParser::State::malformed:
-            return refuse(
-                error_response(400, "bad_request", "this is not a well-formed HTTP request")
-            );
-        case RequestParser::State::unsupported:
-            return refuse(error_response(
-                400,
-                "unsupported_transfer_encoding",
-                "only the transfer coding chunked is understood"
-            ));
-        case RequestParser::State::head_too_large:
-            return refuse(error_response(
-                431,
-                "head_too_large",
-                fmt::format(
-                    "request line and headers, or trailers, are over {} bytes", limits_.head_bytes
-                )
-            ));
-        case RequestParser::State::body_too_large:
-            return refuse(body_too_large(limits_.body_bytes));
-        case RequestParser::State::need_more:
-        case RequestParser::State::done:
-            break;
-    }
-    if (parser_.head_done() && !head_checked_) {
-        head_checked_ = true;
-        return check_head(state);
-    }
-    return state == RequestParser::State::done ? Step::request_ready : Step::need_bytes;
-}
-
-// Decides on the head alone, so that a refused client does not upload its body first.
-HttpSession::Step HttpSession::check_head(RequestParser::State state) {
-    const bool whole = state == RequestParser::State::done;
-    if (request_.http_1_1 && request_.count_headers("host") != 1) {
-        return refuse(error_response(400, "bad_host", "exactly one Host header is needed"));
-    }
-    refusal_ = router_.admit(request_);
-    const BodyHandler* const reads_body = refusal_ ? nullptr : request_.route->reads_body();
-    const std::uint64_t most = reads_body != nullptr ? reads_body->body_bytes : limits_.body_bytes;
-    if (!refusal_ && !parser_.limit_body(most)) {
-        return refuse(body_too_large(most));
-    }
-    if (whole) {
-        return Step::request_ready;
-    }
-    if (refusal_) {
-        return Step::refused;
-    }
-    if (const auto expect = request_.header("expect"); expect && request_.http_1_1) {
-        if (!equal_ignoring_case(*expect, "100-continue")) {
-            return refuse(
-                error_response(417, "unknown_expectation", "only 100-continue is understood")
-            );
-        }
-        if (request_.body.empty()) {
-            out_ += "HTTP/1.1 100 Continue\r\n\r\n";
-        }
-    }
-    if (reads_body != nullptr) {
-        request_deadline_ = steady_clock::now() + limits_.body_timeout;
-        return Step::request_ready;
-    }
-    return Step::need_bytes;
-}
-
-HttpSession::Step HttpSession::refuse(HttpResponse response) {
-    refusal_ = std::move(response);
-    return Step::refused;
-}
-
-// Sends what is waiting, then reads more. False when the connection ends.
-base::Task<bool> HttpSession::fill() {
-    if (!send_now()) {
-        co_await send_rest();
-    }
-    make_room();
-    const bool started = parser_.started();
-    phase_ = started ? Phase::reading : Phase::idle;
-    if (stopping_ && !started) {
-        co_return false;
-    }
-    const TimePoint now = steady_clock::now();
-    if (started && request_deadline_ == TimePoint::max()) {
-        request_deadline_ = now + limits_.read_timeout;
-    }
-    deadline_ = started ? request_deadline_ : now + limits_.idle_timeout;
-    const auto [ec, size] = co_await socket_.async_read_some(
-        asio::buffer(in_.data() + end_, in_.size() - end_), asio::as_tuple(asio::use_awaitable)
-    );
-    deadline_ = TimePoint::max();
-    if (expired_ && started) {
-        append(
-            error_response(
-                408,
-                "request_timeout",
-                fmt::format("the request did not arrive within {} ms", limits_.read_timeout.count())
-            ),
-            false
-        );
-        send_now();
-    }
-    if (expired_ || ec || size == 0) {
-        co_return false;
-    }
-    end_ += size;
-    co_return true;
-}
-
-void HttpSession::make_room() {
-    if (begin_ == end_) {
-        begin_ = end_ = 0;
-        const std::size_t wanted =
-            parser_.started() && parser_.head_done() ? kLargeBuffer : kSmallBuffer;
-        if (in_.size() != wanted && (wanted > in_.size() || !parser_.started())) {
-            in_ = std::vector<char>(wanted);
-        }
-        return;
-    }
-    if (in_.size() - end_ >= kLeastRead) {
-        return;
-    }
-    std::memmove(in_.data(), in_.data() + begin_, end_ - begin_);
-    end_ -= begin_;
-    begin_ = 0;
-    if (in_.size() - end_ < kLeastRead) {
-        // The parser wants a head as a whole; past its bound it refuses it.
-        in_.resize(std::max(in_.size() * 2, end_ + kLeastRead));
-    }
-}
-
-// --- answering
 base::Task<HttpResponse> HttpSession::answer() {
     std::optional<HttpResponse> response;
     request_.peer = this;
@@ -327,7 +174,6 @@ void HttpSession::append(const HttpResponse& response, bool keep_alive) {
     }
 }
 
-// --- writing
 // Sends without waiting. True when nothing is left; throws when the connection is broken.
 bool HttpSession::send_now() {
     while (sent_ < out_.size()) {
@@ -375,7 +221,6 @@ base::Task<void> HttpSession::linger() {
     }
 }
 
-// --- streams
 base::Task<void> HttpSession::stream(HttpResponse response) {
     chunked_ = request_.http_1_1 && !response.stream_bytes;
     append(response, false);

@@ -50,12 +50,9 @@ class HttpSession final : private StreamWriter, private HttpPeer {
     enum class Phase : std::uint8_t { idle, reading, busy, streaming };
     enum class Step : std::uint8_t { need_bytes, request_ready, refused };
 
+    static constexpr std::size_t kSmallBuffer = 1024;  // of an idle connection: most requests fit
+
     base::Task<void> converse();
-    Step parse();
-    Step check_head(RequestParser::State state);
-    Step refuse(HttpResponse response);
-    base::Task<bool> fill();
-    void make_room();
 
     base::Task<HttpResponse> answer();
     [[nodiscard]] HttpResponse failure(const std::exception& error) const;
@@ -70,7 +67,12 @@ class HttpSession final : private StreamWriter, private HttpPeer {
     base::Task<void> watch_peer(base::TaskGroup& sender);
     base::Task<void> write(std::string_view bytes) override;
 
-    // http_session_body.cpp
+    // http_session_reading.cpp
+    Step parse();
+    Step check_head(RequestParser::State state);
+    Step refuse(HttpResponse response);
+    base::Task<bool> fill();
+    void make_room();
     void count_body();
     base::Task<base::Result<std::string_view>> read_body() override;
     base::Task<bool> fill_body();

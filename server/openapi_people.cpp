@@ -1,6 +1,7 @@
 // Users, their API keys, and the audit log.
 #include "server/dto_people.hpp"
 #include "server/openapi.hpp"
+#include "server/query_number.hpp"
 
 namespace ars::server::openapi {
 
@@ -80,8 +81,8 @@ std::vector<Operation> user_operations() {
             )
     );
     out.push_back(Operation(Method::get, users, "listUsers", "All users; for administrators.")
-                      .query("limit", whole_to(kPeopleLimit), "How many; 100 when absent.")
-                      .query("offset", whole_to(kPeopleOffset), "How many to leave out.")
+                      .query("limit", whole_to(kListLimit), "How many; 100 when absent.")
+                      .query("offset", whole_to(kListOffset), "How many to leave out.")
                       .answers(200, object({{"users", list(ref("User"))}, {"total", whole()}}))
                       .fails({422}));
     out.push_back(Operation(Method::post, users, "createUser", "Makes a user.")
@@ -128,8 +129,8 @@ std::vector<Operation> key_operations() {
                 "Your API keys; for administrators everybody's up to their own role."
             )
                 .query("user_id", text(), "Of this user only.")
-                .query("limit", whole_to(kPeopleLimit), "How many; 100 when absent.")
-                .query("offset", whole_to(kPeopleOffset), "How many to leave out.")
+                .query("limit", whole_to(kListLimit), "How many; 100 when absent.")
+                .query("offset", whole_to(kListOffset), "How many to leave out.")
                 .answers(200, object({{"api_keys", list(ref("ApiKey"))}, {"total", whole()}}))
                 .fails({422})
         );

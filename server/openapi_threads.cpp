@@ -2,6 +2,7 @@
 #include "server/dto_checkpoints.hpp"
 #include "server/dto_threads.hpp"
 #include "server/openapi.hpp"
+#include "server/query_number.hpp"
 
 namespace ars::server::openapi {
 
@@ -148,8 +149,8 @@ Schema checkpoint_with_history() {
 
 Operation list_operation(std::string path, std::string_view id, std::string_view doc) {
     return Operation(Method::get, std::move(path), id, doc)
-        .query("limit", whole_to(500), "At most so many; 100.")
-        .query("offset", whole_to(1'000'000), "Without so many of the first.")
+        .query("limit", whole_to(kListLimit), "At most so many; 100.")
+        .query("offset", whole_to(kListOffset), "Without so many of the first.")
         .query("agent_id", text(), "Only those of this agent.")
         .answers(200, object({{"threads", list(ref("Thread"))}}))
         .fails({422});

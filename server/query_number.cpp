@@ -26,6 +26,18 @@ std::expected<std::size_t, HttpResponse> number_of(
     return value;
 }
 
+std::expected<ListPart, HttpResponse> list_part_of(const HttpRequest& request) {
+    auto limit = number_of(request, "limit", kListDefault, kListLimit);
+    if (!limit) {
+        return std::unexpected(std::move(limit.error()));
+    }
+    auto offset = number_of(request, "offset", 0, kListOffset);
+    if (!offset) {
+        return std::unexpected(std::move(offset.error()));
+    }
+    return ListPart{*limit, *offset};
+}
+
 std::expected<bool, HttpResponse> flag_of(
     const HttpRequest& request, std::string_view name, bool otherwise
 ) {

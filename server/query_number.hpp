@@ -14,6 +14,16 @@ namespace ars::server {
     const HttpRequest& request, std::string_view name, std::size_t otherwise, std::size_t most
 );
 
+// Which part of a list: its "limit" and "offset".
+inline constexpr std::size_t kListDefault = 100;
+inline constexpr std::size_t kListLimit = 500;
+inline constexpr std::size_t kListOffset = 1'000'000;
+struct ListPart {
+    std::size_t limit = kListDefault;
+    std::size_t offset = 0;
+};
+[[nodiscard]] std::expected<ListPart, HttpResponse> list_part_of(const HttpRequest& request);
+
 // true (1) or false (0); anything else is refused: it would be taken for the other one.
 [[nodiscard]] std::expected<bool, HttpResponse> flag_of(
     const HttpRequest& request, std::string_view name, bool otherwise

@@ -10,8 +10,8 @@ namespace ars::server {
 
 namespace {
 
-constexpr std::size_t kListLimit = 200;
-constexpr std::size_t kListDefault = 20;
+constexpr std::size_t kPageLimit = 200;
+constexpr std::size_t kPageDefault = 20;
 constexpr std::size_t kHistoryLimit = 10'000;
 
 HttpResponse checkpoint_missing(const std::string& id) {
@@ -26,7 +26,7 @@ HttpResponse list_checkpoints(Api& api, const HttpRequest& request) {
     if (!thread) {
         return error_response(thread.error());
     }
-    auto limit = number_of(request, "limit", kListDefault, kListLimit);
+    auto limit = number_of(request, "limit", kPageDefault, kPageLimit);
     if (!limit) {
         return std::move(limit.error());
     }

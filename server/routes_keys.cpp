@@ -13,25 +13,19 @@ namespace json = boost::json;
 
 namespace {
 
-constexpr std::size_t kListDefault = 100;
-
 HttpResponse key_response(const Api& api, const base::Result<people::ApiKey>& key) {
     return key ? json_response({{"api_key", key_to_json(*key, api.people.last_use_ms(key->id))}})
                : error_response(key.error());
 }
 
 HttpResponse list_keys(Api& api, const HttpRequest& request) {
-    auto limit = number_of(request, "limit", kListDefault, kPeopleLimit);
-    if (!limit) {
-        return std::move(limit.error());
-    }
-    auto offset = number_of(request, "offset", 0, kPeopleOffset);
-    if (!offset) {
-        return std::move(offset.error());
+    auto part = list_part_of(request);
+    if (!part) {
+        return std::move(part.error());
     }
     const auto keys = api.people.keys_for(request.caller(), request.query("user_id").value_or(""));
     json::array list;
-    for (std::size_t i = *offset; i < keys.size() && list.size() < *limit; ++i) {
+    for (std::size_t i = part->offset; i < keys.size() && list.size() < part->limit; ++i) {
         list.push_back(key_to_json(keys[i], api.people.last_use_ms(keys[i].id)));
     }
     return json_response({{"api_keys", std::move(list)}, {"total", keys.size()}});

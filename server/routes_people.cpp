@@ -15,7 +15,6 @@ namespace json = boost::json;
 
 namespace {
 
-constexpr std::size_t kListDefault = 100;
 constexpr std::size_t kAuditDefault = 1'000;
 
 HttpResponse admins_only() {
@@ -49,16 +48,12 @@ HttpResponse list_users(Api& api, const HttpRequest& request) {
     if (!request.caller().is_admin()) {
         return admins_only();
     }
-    auto limit = number_of(request, "limit", kListDefault, kPeopleLimit);
-    if (!limit) {
-        return std::move(limit.error());
-    }
-    auto offset = number_of(request, "offset", 0, kPeopleOffset);
-    if (!offset) {
-        return std::move(offset.error());
+    auto part = list_part_of(request);
+    if (!part) {
+        return std::move(part.error());
     }
     json::array list;
-    for (const auto& entry : api.people.users(*offset, *limit)) {
+    for (const auto& entry : api.people.users(part->offset, part->limit)) {
         list.push_back(user_to_json(entry));
     }
     return json_response({{"users", std::move(list)}, {"total", api.people.user_count()}});

@@ -9,9 +9,6 @@ namespace ars::server {
 
 namespace {
 
-constexpr std::size_t kListLimit = 500;
-constexpr std::size_t kListDefault = 100;
-constexpr std::size_t kOffsetLimit = 1'000'000;
 constexpr std::size_t kHistoryLimit = 10'000;
 constexpr std::size_t kHistoryDefault = 1'000;
 constexpr std::size_t kSearchBytes = 256;
@@ -50,19 +47,15 @@ base::Task<HttpResponse> mark_viewed(Api& api, const HttpRequest& request) {
 }
 
 HttpResponse threads_response(Api& api, const HttpRequest& request, std::string_view title_part) {
-    auto limit = number_of(request, "limit", kListDefault, kListLimit);
-    if (!limit) {
-        return std::move(limit.error());
-    }
-    auto offset = number_of(request, "offset", 0, kOffsetLimit);
-    if (!offset) {
-        return std::move(offset.error());
+    auto part = list_part_of(request);
+    if (!part) {
+        return std::move(part.error());
     }
     const std::string agent = request.query("agent_id").value_or("");
     return api.runs.store().read([&](const store::ReadTxn& txn) {
         boost::json::array list;
         for (const auto& thread :
-             txn.threads_of(request.user.uid, agent, *limit, *offset, title_part)) {
+             txn.threads_of(request.user.uid, agent, part->limit, part->offset, title_part)) {
             list.push_back(thread_to_json(txn, thread));
         }
         return json_response({{"threads", std::move(list)}});

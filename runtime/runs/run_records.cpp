@@ -8,6 +8,8 @@
 
 #include <boost/json/array.hpp>
 
+#include <stdexcept>
+
 namespace ars::runs {
 
 namespace json = boost::json;
@@ -25,6 +27,14 @@ void tell_parent(store::WriteTxn& txn, const store::RunRecord& child) {
     if (!store::is_terminal(served.status) && served.status != store::RunStatus::interrupted) {
         store::EventRecord update = events::subagent_update(child, served.no);
         txn.add_event(update);
+    }
+}
+
+// A closure that ends a run with another message than an answer of its own commits nothing.
+void require_answer(const store::ReadTxn& txn, const store::RunRecord& run) {
+    const auto answer = txn.message(run.output_message);
+    if (!answer || answer->run != run.no || answer->role != store::Role::assistant) {
+        throw std::logic_error("a run is completed by an assistant message of its own");
     }
 }
 
@@ -63,6 +73,9 @@ void write_end(
     run.error_message = end.error_message;
     if (cancelled) {
         run.error_message = "the run was cancelled";
+    }
+    if (run.status == store::RunStatus::completed) {
+        require_answer(txn, run);
     }
     if (store::is_terminal(run.status)) {
         run.finished_ms = base::now_ms();

@@ -1,5 +1,5 @@
 // Cancel in every state of a run, and at the moment in which it ends by itself.
-#include "tests/support/server.hpp"
+#include "tests/support/served_runs.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
@@ -41,11 +41,7 @@ turns:
   - text: "answered"
 )";
 
-std::string text(const json::value& object, const char* key) {
-    return std::string(object.at(key).as_string());
-}
-
-class Cancel : public ::testing::Test {
+class Cancel : public ServedRuns {
   protected:
     Cancel() {
         server_.write("scripts/quick.yaml", kQuick);
@@ -57,20 +53,6 @@ class Cancel : public ::testing::Test {
 
     HttpReply cancel(const std::string& id) {
         return http(server_.port(), "POST", "/api/agent/runs/" + id + "/cancel");
-    }
-    json::value record(const std::string& id) {
-        return http(server_.port(), "GET", "/api/agent/runs/" + id).json().at("run");
-    }
-    std::vector<SseEvent> events(const std::string& id) {
-        return read_events(server_.port(), "/api/agent/runs/" + id + "/events");
-    }
-    HttpReply send(const std::string& query, const std::string& thread) {
-        return http_json(
-            server_.port(),
-            "POST",
-            "/api/agent/runs",
-            json::object{{"agent_slug", "main"}, {"query", query}, {"thread_id", thread}}
-        );
     }
     // I3: record, last event and thread say the same, once.
     void expect_one_end(const json::object& run, const std::string& status) {
@@ -84,13 +66,9 @@ class Cancel : public ::testing::Test {
         );
         EXPECT_EQ(all.back().type, "end");
         EXPECT_EQ(text(all.back().data.at("payload"), "status"), status);
-        const std::string thread = "/api/chat/thread/" + text(run, "thread_id");
-        EXPECT_EQ(http(server_.port(), "GET", thread).json().at("thread_status"), "ready");
-        const HttpReply history = http(server_.port(), "GET", thread + "/history");
-        EXPECT_EQ(history.body.find("\"pending\""), std::string::npos) << history.body;
+        EXPECT_EQ(thread(text(run, "thread_id")).at("thread_status"), "ready");
+        expect_no_open_calls(text(run, "thread_id"));
     }
-
-    Server server_;
 };
 
 TEST_F(Cancel, S32OfARunThatHasEndedChangesNothing) {
@@ -134,10 +112,7 @@ TEST_F(Cancel, K69K73AtTheMomentOfItsEndARunEndsOnceAsOneThing) {
         }
         expect_one_end(run, status);
         // The thread is free, and a strict history is left: the next run reads it.
-        const HttpReply next = send("quick", text(run, "thread_id"));
-        ASSERT_EQ(next.status, 202) << next.body;
-        const std::string next_id = text(next.json(), "run_id");
-        EXPECT_EQ(server_.wait_for_end(next_id).at("status"), "completed");
+        EXPECT_EQ(finish("quick", text(run, "thread_id")).at("status"), "completed");
     }
 }
 
@@ -175,9 +150,7 @@ TEST_F(Cancel, S32AKillRightAfterTheAnswerKeepsIt) {
 TEST_F(Cancel, S37S38OfARunThatWaitsForAPersonClosesItsQuestionOnce) {
     const json::object run = server_.submit("main", "question");
     const std::string id = text(run, "run_id");
-    for (int i = 0; i < 3000 && text(record(id), "status") != "interrupted"; ++i) {
-        std::this_thread::sleep_for(10ms);
-    }
+    wait_for_status(id, "interrupted");
     const std::size_t told = events(id).size();
     const HttpReply reply = cancel(id);
     EXPECT_EQ(reply.json().at("run").at("status"), "cancelled") << reply.body;
@@ -185,12 +158,8 @@ TEST_F(Cancel, S37S38OfARunThatWaitsForAPersonClosesItsQuestionOnce) {
     // Its log had its end when it began to wait.
     EXPECT_EQ(events(id).size(), told);
     const std::string thread = text(run, "thread_id");
-    const json::value state =
-        http(server_.port(), "GET", "/api/chat/thread/" + thread + "/state").json();
-    EXPECT_TRUE(state.at("interrupts").as_array().empty());
-    const HttpReply history =
-        http(server_.port(), "GET", "/api/chat/thread/" + thread + "/history");
-    EXPECT_EQ(history.body.find("\"pending\""), std::string::npos) << history.body;
+    EXPECT_TRUE(state(thread).at("interrupts").as_array().empty());
+    expect_no_open_calls(thread);
     const HttpReply late = http_json(
         server_.port(),
         "POST",
@@ -202,20 +171,11 @@ TEST_F(Cancel, S37S38OfARunThatWaitsForAPersonClosesItsQuestionOnce) {
         }
     );
     EXPECT_EQ(late.status, 409) << late.body;
-    const HttpReply next = send("quick", thread);
-    ASSERT_EQ(next.status, 202) << next.body;
-    EXPECT_EQ(server_.wait_for_end(text(next.json(), "run_id")).at("status"), "completed");
+    EXPECT_EQ(finish("quick", thread).at("status"), "completed");
 }
 
 TEST_F(Cancel, K114AModelThatIsUnknownIsRefusedAndSpacesAroundItsNameAreNot) {
-    const auto with = [this](const char* spec) {
-        return http_json(
-            server_.port(),
-            "POST",
-            "/api/agent/runs",
-            json::object{{"agent_slug", "main"}, {"query", "quick"}, {"model_spec", spec}}
-        );
-    };
+    const auto with = [this](const char* spec) { return send("quick", {{"model_spec", spec}}); };
     for (const char* wrong : {"nobody:model", "demo", ":", "demo:"}) {
         EXPECT_EQ(with(wrong).status, 422) << wrong << with(wrong).body;
     }

@@ -70,7 +70,33 @@ TEST(CommandLine, ABadKeyInAnAgentStopsCheckAndServeWithItsPlaceAndARemedy) {
     }
 }
 
-TEST(CommandLine, AMissingConfigurationIsExitTwo) {
+// Everything that the configuration names must be there: all that is missing is said at once.
+TEST(CommandLine, K86AStartWithoutWhatTheConfigurationNamesFails) {
+    const TempDir dir;
+    const std::string config = dir.write("appliance.yaml", R"(data_dir: data
+mounts: {users: data/users}
+agents: ["agents/*.yaml"]
+models:
+  default: "a:m"
+  providers:
+    a: {type: openai, base_url: "http://127.0.0.1:9/v1", api_key_env: NO_SUCH_VARIABLE}
+    b: {type: openai, base_url: "http://127.0.0.1:9/v1", api_key_file: no-such-key}
+    c: {type: scripted, scripts: "no-such-scripts/*.yaml"}
+users: [{uid: alice}]
+api_keys: [{name: k, uid: alice, key_env: NO_SUCH_KEY}]
+webhooks: [{name: w, url: "http://127.0.0.1:9/", secret_file: no-such-secret}]
+)");
+    dir.write("agents/main.yaml", kGoodAgent);
+    const Finished done = run({ars_binary(), "serve", "--config", config});
+    EXPECT_EQ(done.exit_code, 2);
+    for (const char* missing :
+         {"NO_SUCH_VARIABLE", "no-such-key", "no-such-scripts", "NO_SUCH_KEY", "no-such-secret"}) {
+        EXPECT_NE(done.err.find(missing), std::string::npos) << missing << "\n" << done.err;
+    }
+    EXPECT_FALSE(std::filesystem::exists(dir.path() + "/data"));
+}
+
+TEST(CommandLine, K86AMissingConfigurationIsExitTwo) {
     const Finished done = run({ars_binary(), "serve", "--config", "/nowhere/appliance.yaml"});
     EXPECT_EQ(done.exit_code, 2);
     EXPECT_NE(done.err.find("/nowhere/appliance.yaml"), std::string::npos) << done.err;

@@ -70,7 +70,7 @@ class Duplicates : public ::testing::Test {
     Server server_;
 };
 
-TEST_F(Duplicates, S3OneKeyIsOneRunAlsoAfterAKill) {
+TEST_F(Duplicates, K110S3OneKeyIsOneRunAlsoAfterAKill) {
     const std::function<HttpReply(std::size_t)> one = [this](std::size_t) {
         return send({{"request_id", "one-key"}});
     };
@@ -99,7 +99,7 @@ TEST_F(Duplicates, S4WithoutAKeyEachRequestIsARun) {
 }
 
 // A key is global: it belongs to the first body, whatever thread the others name.
-TEST_F(Duplicates, AKeyWithManyBodiesHasOneWinner) {
+TEST_F(Duplicates, K89K110AKeyWithManyBodiesHasOneWinner) {
     std::vector<std::string> threads;
     for (std::size_t i = 0; i < kAtOnce; ++i) {
         threads.push_back(new_thread("thread-" + std::to_string(i)));
@@ -121,7 +121,7 @@ TEST_F(Duplicates, AKeyWithManyBodiesHasOneWinner) {
     EXPECT_EQ(server_.effects("local")["go"], 1);
 }
 
-TEST_F(Duplicates, AThreadHasOneActiveRunUnderEveryPolicy) {
+TEST_F(Duplicates, K110AThreadHasOneActiveRunUnderEveryPolicy) {
     const std::string thread = new_thread("t");
     const char* const policies[] = {"enqueue", "reject", "steer"};
     const std::function<HttpReply(std::size_t)> one = [&](std::size_t i) {
@@ -138,6 +138,15 @@ TEST_F(Duplicates, AThreadHasOneActiveRunUnderEveryPolicy) {
         if (replies[i].status != 202) {
             EXPECT_EQ(replies[i].status, 409) << replies[i].body;
             EXPECT_NE(i % 3, 0U) << "a message that may wait is never refused";
+            const json::value detail = replies[i].json().at("detail");
+            const std::set<std::string> codes{
+                "run_busy", "queue_paused", "steer_already_pending", "run_not_steerable"
+            };
+            EXPECT_TRUE(codes.contains(text(detail.as_object(), "code"))) << replies[i].body;
+            if (i % 3 == 1) {
+                EXPECT_EQ(detail.at("code"), "run_busy") << replies[i].body;
+                EXPECT_TRUE(detail.at("active_run_id").is_string()) << replies[i].body;
+            }
             continue;
         }
         const std::string path = "/api/agent/requests/r" + std::to_string(i);

@@ -1,6 +1,6 @@
 // Runs that wait for a person, as an orchestrator and a person at a terminal see them: real binary,
 // real HTTP, kill -9 in between.
-#include "tests/support/server.hpp"
+#include "tests/support/served_runs.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
@@ -35,11 +35,7 @@ turns:
   - text: "hello"
 )";
 
-std::string text(const json::object& object, const char* key) {
-    return std::string(object.at(key).as_string());
-}
-
-class Interrupt : public ::testing::Test {
+class Interrupt : public ServedRuns {
   protected:
     Interrupt() {
         server_.write("scripts/two.yaml", kTwoCalls);
@@ -56,23 +52,11 @@ class Interrupt : public ::testing::Test {
     // A run that waits: its answer to the submission.
     json::object wait_for_interrupt() {
         json::object run = server_.submit("main", "go");
-        wait_for(text(run, "run_id"), "interrupted");
+        wait_for_status(text(run, "run_id"), "interrupted");
         return run;
     }
-    void wait_for(const std::string& id, std::string_view status) {
-        for (int i = 0; i < 3000 && text(view(id), "status") != status; ++i) {
-            std::this_thread::sleep_for(20ms);
-        }
-        EXPECT_EQ(text(view(id), "status"), status) << json::serialize(view(id)) << server_.log();
-    }
-    json::object view(const std::string& id) {
-        return http(server_.port(), "GET", "/api/agent/runs/" + id).json().at("run").as_object();
-    }
     json::array pending(const std::string& thread) {
-        return http(server_.port(), "GET", "/api/chat/thread/" + thread + "/state")
-            .json()
-            .at("interrupts")
-            .as_array();
+        return state(thread).at("interrupts").as_array();
     }
     HttpReply resume(const std::string& run, json::value answers, json::object more = {}) {
         more["agent_slug"] = "main";
@@ -91,20 +75,8 @@ class Interrupt : public ::testing::Test {
     }
     // What the approved command wrote.
     std::string effects(const std::string& thread) {
-        const json::value found = http(server_.port(), "GET", "/api/chat/thread/" + thread).json();
-        return read_text(
-            server_.workspace("local") + "/" + std::string(found.at("workdir_path").as_string()) +
-            "/effects"
-        );
+        return read_text(workdir(thread) + "/effects");
     }
-    // Each call of the thread has its one result.
-    void expect_all_answered(const std::string& thread) {
-        const HttpReply history =
-            http(server_.port(), "GET", "/api/chat/thread/" + thread + "/history");
-        EXPECT_EQ(history.body.find("\"pending\""), std::string::npos) << history.body;
-    }
-
-    Server server_;
 };
 
 TEST_F(Interrupt, S15S78AKillWhileItWaitsChangesNothingAndTheAnswerStartsTheCallOnce) {
@@ -113,7 +85,7 @@ TEST_F(Interrupt, S15S78AKillWhileItWaitsChangesNothingAndTheAnswerStartsTheCall
     const std::string thread = text(run, "thread_id");
     const json::array before = pending(thread);
     ASSERT_EQ(before.size(), 2U);
-    EXPECT_EQ(view(id).at("interrupts"), before);
+    EXPECT_EQ(record(id).at("interrupts"), before);
     server_.kill();
     server_.start();
     EXPECT_EQ(pending(thread), before);
@@ -126,11 +98,11 @@ TEST_F(Interrupt, S15S78AKillWhileItWaitsChangesNothingAndTheAnswerStartsTheCall
     EXPECT_NE(output.find("did it"), std::string::npos) << output;
     EXPECT_NE(output.find("blue"), std::string::npos) << output;
     EXPECT_EQ(effects(thread), "x\n");
-    EXPECT_EQ(text(view(next), "created_by_run_id"), id);
-    EXPECT_EQ(view(next).at("run_type"), "resume");
-    EXPECT_EQ(text(view(id), "resumed_by_run_id"), next);
+    EXPECT_EQ(text(record(next), "created_by_run_id"), id);
+    EXPECT_EQ(record(next).at("run_type"), "resume");
+    EXPECT_EQ(text(record(id), "resumed_by_run_id"), next);
     EXPECT_TRUE(pending(thread).empty());
-    expect_all_answered(thread);
+    expect_no_open_calls(thread);
 }
 
 TEST_F(Interrupt, S6AKillRightAfterTheAnswerNeverRunsTheCallTwice) {
@@ -148,7 +120,7 @@ TEST_F(Interrupt, S6AKillRightAfterTheAnswerNeverRunsTheCallTwice) {
     const json::object result = server_.wait_for_end(next);
     EXPECT_EQ(result.at("status"), "completed") << json::serialize(result);
     EXPECT_LE(effects(text(run, "thread_id")).size(), 2U) << "once, or given up by the kill";
-    expect_all_answered(text(run, "thread_id"));
+    expect_no_open_calls(text(run, "thread_id"));
     const std::vector<SseEvent> events =
         read_events(server_.port(), "/api/agent/runs/" + next + "/events");
     EXPECT_TRUE(ids_rise(events));
@@ -196,9 +168,9 @@ TEST_F(Interrupt, S37S38ACancelFreesTheThreadAlsoAfterAKill) {
     EXPECT_EQ(http(server_.port(), "POST", "/api/agent/runs/" + id + "/cancel").status, 200);
     server_.kill();
     server_.start();
-    EXPECT_EQ(view(id).at("status"), "cancelled");
+    EXPECT_EQ(record(id).at("status"), "cancelled");
     EXPECT_EQ(resume(id, json::object{{"decision", "approve"}}).status, 409);
-    expect_all_answered(thread);
+    expect_no_open_calls(thread);
     const HttpReply next = http_json(
         server_.port(),
         "POST",

@@ -7,12 +7,14 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <thread>
 
 namespace ars::tests {
 namespace {
 
 namespace json = boost::json;
 namespace fs = std::filesystem;
+using namespace std::chrono_literals;
 
 // Says where it works and what is there, and lets a sub-agent say the same.
 constexpr const char* kMain = R"(agent: main
@@ -37,8 +39,14 @@ class Projects : public ::testing::Test {
     Projects() {
         server_.write("scripts/main.yaml", kMain);
         server_.write("scripts/helper.yaml", kHelper);
-        server_.add_settings("sandbox: {tool_approval_mode: always_trust}\n");
+        start();
+    }
+    // Files are there when the host was looked at.
+    void start() {
         server_.start();
+        while (http(server_.port(), "GET", "/api/system/ready").status != 200) {
+            std::this_thread::sleep_for(5ms);
+        }
     }
     [[nodiscard]] fs::path at(const std::string& path) const {
         return server_.workspace("local") + "/" + path;
@@ -127,15 +135,16 @@ TEST_F(Projects, K152LinksADirectoryThatIsThereAndNoOther) {
         EXPECT_EQ(post(std::string("of ") + path, "p", path).status, status) << path;
     }
     EXPECT_EQ(post("r3", "  ", "reports").status, 422);
+    EXPECT_EQ(post("r3", "p", R"($'\xff')").status, 422);
     const json::object body{
         {"request_id", "r4"}, {"name", "p"}, {"workdir", {{"mode", "managed"}, {"path", "reports"}}}
     };
     EXPECT_EQ(http_json(server_.port(), "POST", "/api/projects", body).status, 422);
     server_.kill();
-    server_.start();
+    start();
     EXPECT_EQ(http(server_.port(), "GET", "/api/projects").json(), (json::array{project, second}));
     // What was made once stays so, also when its directory is gone.
-    fs::remove_all(at("reports"));
+    EXPECT_EQ(http(server_.port(), "DELETE", "/api/workspace/file?path=reports").status, 200);
     EXPECT_EQ(post("r1", "Annual report", "reports/2024").json(), project);
 }
 
@@ -172,7 +181,7 @@ TEST_F(Projects, K105AProjectsDirectoryIsUsedAndNeverMade) {
     // Gone: a run is taken and says what is wrong; nobody makes the directory.
     fs::rename(at("shared"), at("moved"));
     server_.kill();
-    server_.start();
+    start();
     const std::string form =
         "--b\r\nContent-Disposition: form-data; name=\"thread_id\"\r\n\r\n" + id +
         "\r\n--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a\"\r\n\r\na\r\n--b--"

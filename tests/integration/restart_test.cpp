@@ -1,6 +1,6 @@
 // What a boot makes of the work of the one before it, and what it tells the model of it.
 #include "tests/support/model_server.hpp"
-#include "tests/support/server.hpp"
+#include "tests/support/served_runs.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
@@ -8,7 +8,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <fstream>
 #include <thread>
 
@@ -20,59 +19,7 @@ using namespace std::chrono_literals;
 
 constexpr std::string_view kGone = "/tmp and background processes from before are gone";
 
-std::string text(const json::value& object, const char* key) {
-    return std::string(object.at(key).as_string());
-}
-
-class Restart : public ::testing::Test {
-  protected:
-    HttpReply send(const std::string& query, json::object more = {}) {
-        more["agent_slug"] = "main";
-        more["query"] = query;
-        return http_json(server_.port(), "POST", "/api/agent/runs", more);
-    }
-    void wait_for_status(const std::string& id, std::string_view status) {
-        for (int i = 0; i < 3000 && text(record(id), "status") != status; ++i) {
-            std::this_thread::sleep_for(10ms);
-        }
-        ASSERT_EQ(text(record(id), "status"), status) << server_.log();
-    }
-    json::value record(const std::string& id) {
-        return http(server_.port(), "GET", "/api/agent/runs/" + id).json().at("run");
-    }
-    std::string workdir(const std::string& thread) {
-        const json::value found = http(server_.port(), "GET", "/api/chat/thread/" + thread).json();
-        return server_.workspace("local") + "/" + text(found, "workdir_path");
-    }
-    void wait_for_file(const std::string& path) {
-        for (int i = 0; i < 3000 && !std::filesystem::exists(path); ++i) {
-            std::this_thread::sleep_for(10ms);
-        }
-        ASSERT_TRUE(std::filesystem::exists(path)) << path << server_.log();
-    }
-    // Results of the calls of a tool in a thread, oldest first.
-    std::vector<std::string> outputs(const std::string& thread, std::string_view tool) {
-        std::vector<std::string> out;
-        const json::value found =
-            http(server_.port(), "GET", "/api/chat/thread/" + thread + "/history").json();
-        for (const json::value& message : found.at("history").as_array()) {
-            const json::value* calls = message.as_object().if_contains("tool_calls");
-            for (const json::value& call : calls != nullptr ? calls->as_array() : json::array()) {
-                if (text(call, "name") == tool) {
-                    out.push_back(call.at("output").is_string() ? text(call, "output") : "");
-                }
-            }
-        }
-        return out;
-    }
-    json::object finish(const std::string& query, const std::string& thread) {
-        const HttpReply sent = send(query, {{"thread_id", thread}});
-        EXPECT_EQ(sent.status, 202) << sent.body;
-        return server_.wait_for_end(text(sent.json(), "run_id"));
-    }
-
-    Server server_;
-};
+class Restart : public ServedRuns {};
 
 constexpr const char* kPhases = R"(agent: main
 when: {user_contains: "tool"}
@@ -134,11 +81,10 @@ TEST_F(Restart, S16I1RunsInEveryPhaseHaveAnOutcomeAfterAKill) {
         const json::object result = server_.wait_for_end(id);
         EXPECT_EQ(result.at("status"), "completed") << json::serialize(result);
         EXPECT_TRUE(text(result, "output").starts_with("done")) << json::serialize(result);
-        const std::vector<SseEvent> events =
-            read_events(server_.port(), "/api/agent/runs/" + id + "/events");
-        EXPECT_TRUE(ids_rise(events));
+        const std::vector<SseEvent> all = events(id);
+        EXPECT_TRUE(ids_rise(all));
         EXPECT_EQ(
-            std::ranges::count(events, "end", [](const SseEvent& event) { return event.type; }), 1
+            std::ranges::count(all, "end", [](const SseEvent& event) { return event.type; }), 1
         );
     }
     EXPECT_EQ(text(record(text(waiting, "run_id")), "status"), "interrupted");
@@ -167,8 +113,7 @@ TEST_F(Restart, K31AChildOfBeforeIsFoundAgainAndNotStartedTwice) {
     }
     EXPECT_EQ(server_.wait_for_end(text(run, "run_id")).at("output"), "done: looked");
     std::vector<std::string> started;
-    for (const SseEvent& event :
-         read_events(server_.port(), "/api/agent/runs/" + text(run, "run_id") + "/events")) {
+    for (const SseEvent& event : events(text(run, "run_id"))) {
         const json::value& payload = event.data.at("payload");
         const json::value* name = payload.as_object().if_contains("name");
         if (name != nullptr && *name == "ars.subagent_run_update") {
@@ -317,11 +262,7 @@ TEST_F(Restart, S33AKillDuringACallLeavesAHistoryThatAStrictProviderTakes) {
     for (const RecordedRequest& request : model.requests()) {
         EXPECT_EQ(request.fault, "") << request.body;
     }
-    // What the killed server held dies by itself.
-    for (int i = 0; i < 500 && processes_with("7307") > 0; ++i) {
-        std::this_thread::sleep_for(20ms);
-    }
-    EXPECT_EQ(processes_with("7307"), 0);
+    wait_for_no_process_with("7307");
 }
 
 }  // namespace

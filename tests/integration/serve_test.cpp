@@ -151,7 +151,7 @@ TEST(Serve, TheServersEnvironmentIsNotTheTools) {
     EXPECT_EQ(text(result, "output").find("very-secret-value"), std::string::npos);
 }
 
-TEST(S5Accepted, RunsSurviveAKillRightAfterTheAnswer) {
+TEST(S5Accepted, K109RunsSurviveAKillRightAfterTheAnswer) {
     Server server;
     server.write(
         "scripts/echo.yaml",
@@ -167,7 +167,15 @@ TEST(S5Accepted, RunsSurviveAKillRightAfterTheAnswer) {
     server.kill();
     server.start();
     for (const std::string& id : ids) {
-        EXPECT_EQ(server.wait_for_end(id).at("status"), "completed") << server.log();
+        const boost::json::object result = server.wait_for_end(id);
+        EXPECT_EQ(result.at("status"), "completed") << server.log();
+        const boost::json::value first =
+            http(server.port(), "GET", "/api/chat/thread/" + text(result, "thread_id") + "/history")
+                .json()
+                .at("history")
+                .at(0);
+        EXPECT_EQ(first.at("role"), "user");
+        EXPECT_EQ(first.at("content"), "go");
     }
 }
 

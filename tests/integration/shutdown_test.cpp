@@ -1,12 +1,11 @@
 // SIGTERM: what runs are at when the server is told to stop, and what the next boot makes of it.
-#include "tests/support/server.hpp"
+#include "tests/support/served_runs.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <fstream>
 #include <thread>
 
@@ -62,11 +61,7 @@ sandbox: {tool_approval_mode: always_trust}
 runs: {stop_grace: 10ms}
 )";
 
-std::string text(const json::value& object, const char* key) {
-    return std::string(object.at(key).as_string());
-}
-
-class Shutdown : public ::testing::Test {
+class Shutdown : public ServedRuns {
   protected:
     Shutdown() {
         server_.write("scripts/gated.yaml", kGated);
@@ -81,13 +76,8 @@ class Shutdown : public ::testing::Test {
     json::object begun_run(const std::string& query) {
         server_.start();
         json::object run = server_.submit("main", query);
-        const json::value thread =
-            http(server_.port(), "GET", "/api/chat/thread/" + text(run, "thread_id")).json();
-        workdir_ = server_.workspace("local") + "/" + text(thread, "workdir_path");
-        for (int i = 0; i < 3000 && !std::filesystem::exists(workdir_ + "/begun"); ++i) {
-            std::this_thread::sleep_for(10ms);
-        }
-        EXPECT_TRUE(std::filesystem::exists(workdir_ + "/begun")) << server_.log();
+        workdir_ = workdir(text(run, "thread_id"));
+        wait_for_file(workdir_ + "/begun");
         return run;
     }
     void tell_to_stop() {
@@ -98,15 +88,10 @@ class Shutdown : public ::testing::Test {
         EXPECT_NE(server_.log().find("\"stopping\""), std::string::npos) << server_.log();
     }
     void let_go() { std::ofstream(workdir_ + "/go") << "go\n"; }
-    json::value run_record(const std::string& id) {
-        return http(server_.port(), "GET", "/api/agent/runs/" + id).json().at("run");
-    }
-    std::string history(const json::object& run) {
-        const std::string path = "/api/chat/thread/" + text(run, "thread_id") + "/history";
-        return http(server_.port(), "GET", path).body;
+    std::string shown(const json::object& run) {
+        return json::serialize(history(text(run, "thread_id")));
     }
 
-    Server server_;
     std::string workdir_;
 };
 
@@ -120,9 +105,9 @@ TEST_F(Shutdown, S10K79AToolAtWorkEndsAndTheNextBootGoesOnFromItsResult) {
     const json::object result = server_.wait_for_end(text(run, "run_id"));
     EXPECT_EQ(result.at("status"), "completed") << json::serialize(result);
     // Its result was kept: nobody had to guess whether it happened.
-    EXPECT_EQ(text(result, "output"), "it") << history(run);
+    EXPECT_EQ(text(result, "output"), "it") << shown(run);
     EXPECT_EQ(read_text(workdir_ + "/effects"), "x\n");
-    EXPECT_EQ(run_record(text(run, "run_id")).at("attempt"), 2);
+    EXPECT_EQ(record(text(run, "run_id")).at("attempt"), 2);
 }
 
 TEST_F(Shutdown, S10AToolThatDoesNotEndIsCutAndTheRunGoesOn) {
@@ -134,11 +119,10 @@ TEST_F(Shutdown, S10AToolThatDoesNotEndIsCutAndTheRunGoesOn) {
     server_.start();
     const json::object result = server_.wait_for_end(text(run, "run_id"));
     EXPECT_EQ(result.at("status"), "completed") << json::serialize(result);
-    EXPECT_NE(text(result, "output").find("may have happened"), std::string::npos) << history(run);
-    const std::vector<SseEvent> events =
-        read_events(server_.port(), "/api/agent/runs/" + text(run, "run_id") + "/events");
-    EXPECT_TRUE(ids_rise(events));
-    EXPECT_EQ(events.back().type, "end");
+    EXPECT_NE(text(result, "output").find("may have happened"), std::string::npos) << shown(run);
+    const std::vector<SseEvent> all = events(text(run, "run_id"));
+    EXPECT_TRUE(ids_rise(all));
+    EXPECT_EQ(all.back().type, "end");
 }
 
 TEST_F(Shutdown, AChildsToolEndsWhileItsParentWaitsAndBothGoOn) {
@@ -149,7 +133,7 @@ TEST_F(Shutdown, AChildsToolEndsWhileItsParentWaitsAndBothGoOn) {
     server_.start();
     const json::object result = server_.wait_for_end(text(run, "run_id"));
     EXPECT_EQ(result.at("status"), "completed") << json::serialize(result);
-    EXPECT_EQ(text(result, "output"), "it") << history(run);
+    EXPECT_EQ(text(result, "output"), "it") << shown(run);
     EXPECT_EQ(read_text(workdir_ + "/effects"), "x\n");
 }
 
@@ -161,7 +145,7 @@ TEST_F(Shutdown, WhileToolsEndNoRunIsTakenAndNothingOfOneIsLeft) {
     EXPECT_EQ(refused.status, 503) << refused.body;
     EXPECT_TRUE(refused.headers.contains("retry-after"));
     EXPECT_EQ(http(server_.port(), "GET", "/api/system/ready").status, 503);
-    EXPECT_EQ(run_record(text(run, "run_id")).at("status"), "running");
+    EXPECT_EQ(record(text(run, "run_id")).at("status"), "running");
     let_go();
     EXPECT_EQ(server_.wait_for_exit().exit_code, 0) << server_.log();
     server_.start();
@@ -176,11 +160,7 @@ TEST_F(Shutdown, ASecondSignalEndsAtOnceAndLosesNothing) {
     EXPECT_EQ(server_.wait_for_exit().exit_code, 128 + SIGTERM) << server_.log();
     server_.start();
     EXPECT_EQ(server_.wait_for_end(text(run, "run_id")).at("status"), "completed");
-    // What the first server held dies by itself; a fast run may be over before.
-    for (int i = 0; i < 500 && processes_with("7247") > 0; ++i) {
-        std::this_thread::sleep_for(20ms);
-    }
-    EXPECT_EQ(processes_with("7247"), 0);
+    wait_for_no_process_with("7247");  // a fast run may be over before
 }
 
 TEST_F(Shutdown, ACancelDuringItHoldsAtTheNextBoot) {
@@ -192,7 +172,7 @@ TEST_F(Shutdown, ACancelDuringItHoldsAtTheNextBoot) {
     server_.start();
     const json::object result = server_.wait_for_end(text(run, "run_id"));
     EXPECT_EQ(result.at("status"), "cancelled") << json::serialize(result);
-    EXPECT_EQ(history(run).find("\"pending\""), std::string::npos) << history(run);
+    EXPECT_EQ(shown(run).find("\"pending\""), std::string::npos) << shown(run);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // The disk or the store fails under the real server: whoever asks is told why and what helps,
 // nothing is half there, what is stored stays readable, and the work goes on when there is room.
+#include "tests/support/model_server.hpp"
 #include "tests/support/server.hpp"
 
 #include <boost/json/array.hpp>
@@ -15,6 +16,7 @@
 
 #include <fcntl.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -186,12 +188,23 @@ class StorageFault : public ::testing::Test {
             EXPECT_EQ(events.back().type, "end");
         }
     }
-    // What a start that must fail says.
-    std::string refusal() {
-        EXPECT_THROW(server_.start(), std::runtime_error);
+    // What a start that must fail says: before its port opens, or (1) after that.
+    std::string refusal(
+        int exit_code = 2, const std::map<std::string, std::string>& environment = {}
+    ) {
+        try {
+            server_.start(environment);
+            EXPECT_EQ(exit_code, 1) << server_.log();
+        } catch (const std::runtime_error&) {
+        }
         const Finished finished = server_.wait_for_exit();
-        EXPECT_EQ(finished.exit_code, 2) << finished.err;
+        EXPECT_EQ(finished.exit_code, exit_code) << finished.err;
         return finished.err;
+    }
+    std::size_t thread_directories() {
+        const auto all =
+            std::filesystem::directory_iterator(server_.workspace("local") + "/projects");
+        return static_cast<std::size_t>(std::distance(begin(all), end(all)));
     }
     [[nodiscard]] std::string store() const { return server_.data_dir() + "/store"; }
     [[nodiscard]] std::string data_file() const { return store() + "/data.mdb"; }
@@ -199,7 +212,7 @@ class StorageFault : public ::testing::Test {
     Server server_;
 };
 
-TEST_F(StorageFault, AFullMapRefusesRunsKeepsReadsAndLosesNothing) {
+TEST_F(StorageFault, K105AFullMapRefusesRunsKeepsReadsAndLosesNothing) {
     server_.add_settings("store: {max_size: 16MiB}\n");
     server_.start();
     const json::object first = server_.submit("main", "first");
@@ -210,13 +223,13 @@ TEST_F(StorageFault, AFullMapRefusesRunsKeepsReadsAndLosesNothing) {
     go(held);
     wait_for_effect(held);
     EXPECT_EQ(server_.stop(), 0) << "what waits for room keeps nobody from stopping";
-    const std::string config = read_text(server_.config_path());
-    std::string larger = config;
+    std::string larger = read_text(server_.config_path());
     larger.replace(larger.find("16MiB"), 5, "64MiB");
     server_.write("appliance.yaml", larger);
     server_.start();
     accepted.push_back(text(held, "run_id"));
     expect_all_completed(accepted);
+    EXPECT_EQ(thread_directories(), accepted.size() + 1) << "what was refused made none";
     EXPECT_EQ(send("more").status, 202);
     for (const auto& [line, count] : server_.effects("local")) {
         EXPECT_EQ(count, 1) << line;
@@ -272,6 +285,44 @@ TEST_F(StorageFault, R6ADiskThatFailsRefusesRunsAndEverythingGoesOnWhenItWorks) 
     EXPECT_EQ(server_.stop(), 0);
 }
 
+// What a model says is shown as it comes. Where that can't be stored, only the showing fails: the
+// run ends like any other, with all of its text.
+TEST_F(StorageFault, K76EventsThatCantBeStoredDoNotKeepARunFromItsEnd) {
+    ModelServer model([](const RecordedRequest&, std::size_t n) {
+        if (n > 0) {
+            return text_reply({"the whole ", "answer"});
+        }
+        ScriptedReply endless = text_reply(std::vector<std::string>(3000, "a piece "));
+        std::vector<Step> paced;
+        for (Step& step : endless.body) {
+            paced.push_back(std::move(step));
+            paced.emplace_back(Pause{20ms});
+        }
+        endless.body = std::move(paced);
+        return endless;
+    });
+    const TempDir place;
+    const std::string broken = place.path() + "/broken";
+    server_.use_binary(ARS_FAILPOINTS);
+    server_.use_model(model.base_url(), "retries: 2");
+    server_.start({{"ARS_FAIL_WHILE", broken}});
+    const std::string run = text(server_.submit("main", "go"), "run_id");
+    ASSERT_TRUE(model.wait_for_requests(1, 30s));
+    std::ofstream(broken) << "broken";
+    for (int i = 0; i < 3000 && server_.log().find("deltas_not_stored") == std::string::npos; ++i) {
+        std::this_thread::sleep_for(10ms);
+    }
+    EXPECT_NE(server_.log().find("deltas_not_stored"), std::string::npos) << server_.log();
+    std::filesystem::remove(broken);
+    model.drop_connections();
+    const json::object result = server_.wait_for_end(run);
+    EXPECT_EQ(result.at("status"), "completed") << json::serialize(result);
+    EXPECT_EQ(result.at("output"), "the whole answer");
+    const auto events = read_events(server_.port(), "/api/agent/runs/" + run + "/events");
+    EXPECT_TRUE(ids_rise(events));
+    EXPECT_EQ(events.back().type, "end");
+}
+
 TEST_F(StorageFault, AKillOnAFullDiskLosesNothingThatWasAccepted) {
     const SmallDisk disk(store(), "size=16m");
     NEEDS_MOUNT(disk);
@@ -307,6 +358,33 @@ TEST_F(StorageFault, AFullDiskAtTheStartIsSaid) {
     server_.start();
     const json::object run = server_.submit("main", "first");
     EXPECT_EQ(server_.wait_for_end(text(run, "run_id")).at("output"), "answered");
+}
+
+// Before the port opens (2), and when there are runs to take over (1). A map that is full in truth
+// has pages of its last commits to give back, which is room for as little as a boot writes.
+TEST_F(StorageFault, AFullMapAtTheStartIsSaid) {
+    const TempDir place;
+    const std::string full = place.write("full", "");
+    server_.use_binary(ARS_FAILPOINTS);
+    server_.start();
+    const json::object held = hold();
+    const std::string directory = workdir(held);
+    server_.kill();
+    for (const int exit_code : {2, 1}) {
+        const std::string said = refusal(
+            exit_code,
+            {{"ARS_FAIL_WHILE", full},
+             {"ARS_FAIL_WITH", "map full"},
+             {"ARS_FAIL_FROM", exit_code == 2 ? "1" : "2"}}
+        );
+        EXPECT_NE(said.find("has reached store.max_size"), std::string::npos) << said;
+        EXPECT_NE(said.find("raise it and restart"), std::string::npos) << said;
+        EXPECT_EQ(said.find("runs can't be taken over") == std::string::npos, exit_code == 2);
+    }
+    std::ofstream(directory + "/go") << "go";
+    server_.start();
+    EXPECT_EQ(server_.wait_for_end(text(held, "run_id")).at("status"), "completed");
+    EXPECT_LE(server_.effects("local")["did"], 1);
 }
 
 // In each way that a file gets lost: no start, a reason, a remedy, and the file as it was.
@@ -365,14 +443,21 @@ TEST_F(StorageFault, AStoreOfANewerProgramIsRefusedAtTheStart) {
     EXPECT_EQ(read_text(data_file()), bytes);
 }
 
-TEST_F(StorageFault, ASecondServerOnTheDirectoryIsRefusedAndTheFirstGoesOn) {
+// S11: no lease that a pause could outlast. One that stands still keeps its directory and goes on.
+TEST_F(StorageFault, S11ASecondServerOnTheDirectoryIsRefusedAndTheFirstGoesOn) {
     server_.start();
+    const json::object held = hold();
+    ASSERT_EQ(::kill(server_.pid(), SIGSTOP), 0);
     const Finished second = run({ars_binary(), "serve", "--config", server_.config_path()});
     EXPECT_EQ(second.exit_code, 2);
     EXPECT_NE(second.err.find("pid " + std::to_string(server_.pid())), std::string::npos)
         << second.err;
     EXPECT_NE(second.err.find("stop it, or give this one its own data_dir"), std::string::npos)
         << second.err;
+    ASSERT_EQ(::kill(server_.pid(), SIGCONT), 0);
+    go(held);
+    EXPECT_EQ(server_.wait_for_end(text(held, "run_id")).at("output"), "released");
+    EXPECT_EQ(server_.effects("local")["did"], 1);
     const json::object one = server_.submit("main", "go");
     EXPECT_EQ(server_.wait_for_end(text(one, "run_id")).at("output"), "answered");
     server_.kill();

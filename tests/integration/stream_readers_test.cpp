@@ -89,7 +89,7 @@ EventFrame wait_for(EventReader& reader, const std::string& what) {
     }
 }
 
-TEST(StreamReaders, S21TwoHundredThatNeverReadCostABoundedAmountAndDisturbNobody) {
+TEST(StreamReaders, K76S21TwoHundredThatNeverReadCostABoundedAmountAndDisturbNobody) {
     ModelServer model([](const RecordedRequest& request, std::size_t) {
         return request.last("user") == "short" ? text_reply({"short"}) : long_answer(kPieces);
     });

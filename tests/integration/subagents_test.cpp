@@ -1,7 +1,7 @@
 // Sub-agents as their callers see them: what the five tools answer, what is stored of a child, and
 // what a cancel takes with it.
 #include "tests/support/model_server.hpp"
-#include "tests/support/server.hpp"
+#include "tests/support/served_runs.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
@@ -10,7 +10,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <thread>
 
 namespace ars::tests {
@@ -18,10 +17,6 @@ namespace {
 
 namespace json = boost::json;
 using namespace std::chrono_literals;
-
-std::string text(const json::value& object, const char* key) {
-    return std::string(object.at(key).as_string());
-}
 
 // A child that answers at once, one that works until it is cancelled, and one that fails.
 constexpr const char* kHelper = R"(agent: helper
@@ -49,7 +44,7 @@ share_config: {version: 2, read_scope: {access_level: global}, manage_scope: nul
 config_json: {context: {system_prompt: "You are not called."}}
 )";
 
-class Subagents : public ::testing::Test {
+class Subagents : public ServedRuns {
   protected:
     Subagents() {
         server_.write("scripts/helper.yaml", kHelper);
@@ -71,27 +66,8 @@ class Subagents : public ::testing::Test {
     }
     // What the model was told of each call, in the order of the calls.
     std::vector<std::string> outputs(const json::object& run) {
-        std::vector<std::string> out;
-        for (const json::value& message : history(text(run, "thread_id"))) {
-            const json::value* calls = message.as_object().if_contains("tool_calls");
-            for (const json::value& call : calls != nullptr ? calls->as_array() : json::array()) {
-                EXPECT_TRUE(call.at("output").is_string()) << json::serialize(call);
-                out.push_back(call.at("output").is_string() ? text(call, "output") : "");
-            }
-        }
-        return out;
-    }
-    json::array history(const std::string& thread) {
-        return http(server_.port(), "GET", "/api/chat/thread/" + thread + "/history")
-            .json()
-            .at("history")
-            .as_array();
-    }
-    json::value state(const std::string& thread) {
-        return http(server_.port(), "GET", "/api/chat/thread/" + thread + "/state").json();
-    }
-    json::value record(const std::string& id) {
-        return http(server_.port(), "GET", "/api/agent/runs/" + id).json().at("run");
+        expect_no_open_calls(text(run, "thread_id"));
+        return ServedRuns::outputs(text(run, "thread_id"));
     }
     // The only child of a run, when it is stored.
     json::value child_of(const json::object& run) {
@@ -107,17 +83,9 @@ class Subagents : public ::testing::Test {
         return {};
     }
     void wait_for_file(const json::object& run, const std::string& name) {
-        const json::value thread =
-            http(server_.port(), "GET", "/api/chat/thread/" + text(run, "thread_id")).json();
-        const std::string path =
-            server_.workspace("local") + "/" + text(thread, "workdir_path") + "/" + name;
-        for (int i = 0; i < 3000 && !std::filesystem::exists(path); ++i) {
-            std::this_thread::sleep_for(10ms);
-        }
-        EXPECT_TRUE(std::filesystem::exists(path)) << server_.log();
+        ServedRuns::wait_for_file(workdir(text(run, "thread_id")) + "/" + name);
     }
 
-    Server server_;
     json::object result_;
 };
 
@@ -340,10 +308,7 @@ TEST_F(Subagents, K66K67K117S67ACancelOfTheRootEndsEveryChild) {
             read_events(server_.port(), "/api/agent/runs/" + child + "/events");
         EXPECT_EQ(events.back().type, "end");
     }
-    for (int i = 0; i < 3000 && processes_with("7283") != 0; ++i) {
-        std::this_thread::sleep_for(10ms);
-    }
-    EXPECT_EQ(processes_with("7283"), 0);
+    wait_for_no_process_with("7283");
 }
 
 TEST_F(Subagents, K54S68CancellingOneChildLeavesTheOtherAndTheSharedSandbox) {

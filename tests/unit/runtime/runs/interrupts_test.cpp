@@ -50,6 +50,29 @@ TEST_F(Interrupts, K74aOneInterruptEventForEachAndThenTheEnd) {
     })) << "nothing has started";
 }
 
+// Whoever looks between any two commits sees both or neither.
+TEST_F(Interrupts, K72TheInterruptItsMessageAndTheStatusAreOneCommit) {
+    script({calling({{"write_file", kWriteA}, {"ls", "{}"}}), saying("done")});
+    const std::string id = submit("go")->run.id;
+    int looks = 0;
+    bool waits = false;
+    run_until([&] {
+        store_->read([&](const store::ReadTxn& txn) {
+            const store::RunRecord run = txn.run_by_id(id).value();
+            std::vector<std::string> seen = types(txn.events(run.no, {}, 1000));
+            waits = run.status == store::RunStatus::interrupted;
+            EXPECT_EQ(std::ranges::count(seen, "interrupt"), waits ? 1 : 0);
+            EXPECT_EQ(std::ranges::count(seen, "end"), waits ? 1 : 0);
+            const auto message = txn.message(run.output_message);
+            EXPECT_EQ(message.has_value(), waits);
+            EXPECT_TRUE(!waits || message->tool_calls.size() == 2);
+        });
+        ++looks;
+        return waits;
+    });
+    EXPECT_GT(looks, 3);
+}
+
 TEST_F(Interrupts, S76TheSameCallTwiceIsTwoInterrupts) {
     const store::RunRecord run =
         waiting(calling({{"write_file", kWriteA}, {"write_file", kWriteA}}));

@@ -1,4 +1,5 @@
 // What may stand at the end of a run, what a stop leaves of it, and what one tool can do to it.
+#include "runtime/runs/run_records.hpp"
 #include "runtime/runs/run_view.hpp"
 #include "tests/unit/runtime/runs/runs_fixture.hpp"
 
@@ -27,6 +28,73 @@ TEST_F(RunEnds, K71K115AnOutputThatIsAnotherRunsIsNone) {
     wrong = one;
     wrong.status = store::RunStatus::failed;
     EXPECT_EQ(output(wrong), "");
+}
+
+TEST_F(RunEnds, K70ARunIsCompletedByAnAnswerOfItsOwnOrNotAtAll) {
+    script({saying("the other one's")});
+    const store::RunRecord other = settled(submit("one")->run.id);
+    bool asked = false;
+    base::Notifier gate(io_->get_executor());
+    model_->gate = &gate;
+    model_->gated_agent = std::string(agents::kDefaultAgent);
+    answer_with([&asked](const models::ModelRequest&) {
+        asked = true;
+        return saying("mine");
+    });
+    const auto open = submit("two");
+    run_until([&] { return record(open->run.id).status == store::RunStatus::running; });
+    const std::size_t events_before = events(open->run.id).size();
+    const store::RunRecord run = record(open->run.id);
+    for (const store::Seq output : {store::Seq(0), run.input_message, other.output_message}) {
+        const auto ended = store_->write_blocking([&](store::WriteTxn& txn) -> base::Result<void> {
+            store::RunRecord wrong = run;
+            wrong.output_message = output;
+            write_end(txn, wrong, RunEnd{}, "");
+            return {};
+        });
+        ASSERT_FALSE(ended) << output;
+        EXPECT_EQ(ended.error().kind, base::ErrorKind::internal);
+        EXPECT_EQ(record(run.id).status, store::RunStatus::running);
+        EXPECT_EQ(events(run.id).size(), events_before);
+    }
+    EXPECT_FALSE(asked);
+    gate.notify_all();
+    EXPECT_EQ(settled(run.id).status, store::RunStatus::completed);
+}
+
+// The run was taken from it while the model spoke: what it said is nobody's.
+TEST_F(RunEnds, K72WhoNoLongerOwnsTheRunLeavesNoMessage) {
+    answer_with([&](const models::ModelRequest&) {
+        EXPECT_TRUE(store_->write_blocking([](store::WriteTxn& txn) -> base::Result<void> {
+            store::RunRecord run = txn.run(txn.open_runs().front()).value();
+            run.status = store::RunStatus::cancel_requested;
+            txn.put_run(run);
+            return {};
+        }));
+        return saying("too late");
+    });
+    const store::RunRecord run = settled(submit("go")->run.id);
+    EXPECT_EQ(run.status, store::RunStatus::cancelled);
+    EXPECT_EQ(run.output_message, 0U);
+    for (const store::MessageRecord& message : history(run.thread_id)) {
+        EXPECT_NE(message.role, store::Role::assistant) << message.content;
+    }
+    EXPECT_EQ(events(run.id).back().type, "end");
+}
+
+TEST_F(RunEnds, K109TheMessageIsStoredBeforeTheModelIsAsked) {
+    std::vector<std::string> stored;
+    answer_with([&](const models::ModelRequest&) {
+        store_->read([&](const store::ReadTxn& txn) {
+            const store::RunRecord run = txn.run(txn.open_runs().front()).value();
+            const auto message = txn.message(run.input_message);
+            stored.push_back(message && message->run == run.no ? message->content : "nothing");
+        });
+        return saying("heard");
+    });
+    EXPECT_EQ(settled(submit("first")->run.id).status, store::RunStatus::completed);
+    EXPECT_EQ(settled(submit("second")->run.id).status, store::RunStatus::completed);
+    EXPECT_EQ(stored, (std::vector<std::string>{"first", "second"}));
 }
 
 TEST_F(RunEnds, K21ARunOfAUserWhoIsGoneHasNothingToUse) {
