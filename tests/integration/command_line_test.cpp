@@ -79,7 +79,7 @@ agents: ["agents/*.yaml"]
 models:
   default: "a:m"
   providers:
-    a: {type: openai, base_url: "http://127.0.0.1:9/v1", api_key_env: NO_SUCH_VARIABLE}
+    a: {type: openai, base_url: "http://127.0.0.1:9/v1", api_key_file: no-such-file}
     b: {type: openai, base_url: "http://127.0.0.1:9/v1", api_key_file: no-such-key}
     c: {type: scripted, scripts: "no-such-scripts/*.yaml"}
 users: [{uid: alice}]
@@ -90,7 +90,11 @@ webhooks: [{name: w, url: "http://127.0.0.1:9/", secret_file: no-such-secret}]
     const Finished done = run({ars_binary(), "serve", "--config", config});
     EXPECT_EQ(done.exit_code, 2);
     for (const char* missing :
-         {"NO_SUCH_VARIABLE", "no-such-key", "no-such-scripts", "NO_SUCH_KEY", "no-such-secret"}) {
+         {"no-such-file",
+          "no-such-key",
+          "models.providers.c.scripts: matches no file",
+          "NO_SUCH_KEY",
+          "no-such-secret"}) {
         EXPECT_NE(done.err.find(missing), std::string::npos) << missing << "\n" << done.err;
     }
     EXPECT_FALSE(std::filesystem::exists(dir.path() + "/data"));

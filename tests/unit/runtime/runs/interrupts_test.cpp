@@ -59,7 +59,7 @@ TEST_F(Interrupts, K72TheInterruptItsMessageAndTheStatusAreOneCommit) {
     run_until([&] {
         store_->read([&](const store::ReadTxn& txn) {
             const store::RunRecord run = txn.run_by_id(id).value();
-            std::vector<std::string> seen = types(txn.events(run.no, {}, 1000));
+            std::vector<std::string> seen = types(events::read(txn, run, {}, 1000));
             waits = run.status == store::RunStatus::interrupted;
             EXPECT_EQ(std::ranges::count(seen, "interrupt"), waits ? 1 : 0);
             EXPECT_EQ(std::ranges::count(seen, "end"), waits ? 1 : 0);
