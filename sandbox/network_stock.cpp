@@ -24,9 +24,6 @@ namespace ars::sandbox {
 namespace {
 
 constexpr std::size_t kSockstatBytes = 4096;
-// Descriptors of the stock have numbers from here on, which a scope closes at once. Below are all
-// others of a template: a message brings kMessageFds at most.
-constexpr int kFirstFd = 512;
 
 std::unexpected<base::Error> fail_step(const std::string& what) {
     return base::fail_errno("scope_setup_failed", what, errno);
@@ -47,12 +44,6 @@ base::Result<void> raise_loopback() {
                                                               : fail_step("SIOCSIFFLAGS lo");
 }
 
-// Empty with errno when it can't be opened.
-base::Fd open_kept(int directory, const char* path, int flags) {
-    const base::Fd opened(::openat(directory, path, flags | O_CLOEXEC));
-    return base::Fd(opened ? ::fcntl(opened.get(), F_DUPFD_CLOEXEC, kFirstFd) : -1);
-}
-
 // POSIX message queues of the namespace that this process is in. `root` is their directory, opened
 // at the first look.
 bool has_named_queues(base::Fd& root) {
@@ -65,7 +56,7 @@ bool has_named_queues(base::Fd& root) {
             return true;
         }
         const base::Fd mount(::fsmount(context.get(), FSMOUNT_CLOEXEC, 0));
-        root = open_kept(mount.get(), ".", O_RDONLY | O_DIRECTORY);
+        root = base::Fd(::openat(mount.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     }
     if (::lseek(root.get(), 0, SEEK_SET) != 0) {
         return true;
@@ -122,7 +113,7 @@ base::Result<void> NetworkStock::leave_ipc() {
     if (::unshare(CLONE_NEWIPC) != 0) {
         return fail_step("unshare NEWIPC");
     }
-    own_ipc_ = open_kept(proc_.get(), "self/ns/ipc", O_RDONLY);
+    own_ipc_ = base::Fd(::openat(proc_.get(), "self/ns/ipc", O_RDONLY | O_CLOEXEC));
     return own_ipc_ ? base::Result<void>{} : fail_step("open ns/ipc");
 }
 
@@ -148,9 +139,11 @@ base::Result<void> NetworkStock::make() {
         return raised;
     }
     Network made;
-    made.spaces.network = open_kept(proc_.get(), "thread-self/ns/net", O_RDONLY);
-    made.spaces.ipc = open_kept(proc_.get(), "thread-self/ns/ipc", O_RDONLY);
-    made.sockstat = open_kept(proc_.get(), "thread-self/net/sockstat", O_RDONLY);
+    made.spaces.network =
+        base::Fd(::openat(proc_.get(), "thread-self/ns/net", O_RDONLY | O_CLOEXEC));
+    made.spaces.ipc = base::Fd(::openat(proc_.get(), "thread-self/ns/ipc", O_RDONLY | O_CLOEXEC));
+    made.sockstat =
+        base::Fd(::openat(proc_.get(), "thread-self/net/sockstat", O_RDONLY | O_CLOEXEC));
     if (!made.spaces.network || !made.spaces.ipc || !made.sockstat) {
         return fail_step("open ns/net and ns/ipc");
     }
@@ -191,9 +184,10 @@ void NetworkStock::give_back(std::uint64_t id) {
     }
 }
 
-base::Result<void> NetworkStock::close_in_scope() {
-    return ::syscall(SYS_close_range, kFirstFd, ~0U, 0) == 0 ? base::Result<void>{}
-                                                             : fail_step("close_range");
+void NetworkStock::forget() {
+    own_ipc_.reset();
+    idle_.clear();
+    used_.clear();
 }
 
 }  // namespace ars::sandbox

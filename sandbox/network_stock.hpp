@@ -35,8 +35,8 @@ class NetworkStock {
     // Nothing of scope `id` runs any more. A network in which the kernel still ends connections is
     // let go.
     void give_back(std::uint64_t id);
-    // In a scope's own process, which must not use the stock afterwards: closes all of it.
-    [[nodiscard]] static base::Result<void> close_in_scope();
+    // In a scope's own process: closes all.
+    void forget();
 
   private:
     // Moves this thread into a new network with loopback up, and keeps that network.

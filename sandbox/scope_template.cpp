@@ -189,7 +189,8 @@ base::Result<void> Template::enter_scope(int control) {
     if (::dup3(control, kControlFd, O_CLOEXEC) < 0) {
         return fail_step("dup3");
     }
-    return NetworkStock::close_in_scope();
+    networks_.forget();
+    return {};
 }
 
 void Template::make_scope(Received received) {
