@@ -6,6 +6,7 @@
 #include "base/log.hpp"
 #include "runtime/agents/agent_catalog.hpp"
 #include "runtime/agents/agent_definition.hpp"
+#include "runtime/runs/attachment_service.hpp"
 #include "runtime/runs/run_manager.hpp"
 #include "server/auth.hpp"
 #include "server/file_transfer.hpp"
@@ -35,6 +36,7 @@ struct Api {
     std::string child_io;         // "io_uring", "epoll"
     std::int64_t started_ms = 0;  // wall clock
     FileAccess files;
+    runs::AttachmentService& attachments;
     HttpLimits limits;
     const Router* router = nullptr;  // sets itself
     std::string openapi = {};        // made when it is first asked for
@@ -50,6 +52,8 @@ void add_checkpoint_routes(Router& router);
 void add_file_routes(Router& router);
 void add_search_routes(Router& router);
 void add_project_routes(Router& router);
+void add_attachment_routes(Router& router);
+void add_artifact_routes(Router& router);
 void add_invocation_routes(Router& router);
 void add_user_env_routes(Router& router);
 void add_people_routes(Router& router);

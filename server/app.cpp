@@ -73,6 +73,9 @@ base::Result<std::unique_ptr<App>> App::build(LoadedConfig config, AppOptions op
     if (auto loaded = app->load_agents(); !loaded) {
         return std::unexpected(loaded.error());
     }
+    if (auto opened = app->open_attachments(); !opened) {
+        return std::unexpected(opened.error());
+    }
     app->make_models();
     sandbox::SandboxOptions tools;
     tools.expected_tier = app->options_.tier;
@@ -131,6 +134,23 @@ base::Result<void> App::load_agents() {
     return {};
 }
 
+base::Result<void> App::open_attachments() {
+    auto opened = runs::AttachmentService::open(
+        {io_.get_executor(),
+         *store_,
+         offload_,
+         log_,
+         [this](const std::string& uid) { return workspace_of(uid); },
+         config_.config.runs.attachment_expiry},
+        options_.data_dir + "/attachments"
+    );
+    if (!opened) {
+        return std::unexpected(opened.error());
+    }
+    attachments_ = std::move(*opened);
+    return {};
+}
+
 void App::make_models() {
     for (const auto& [name, provider] : config_.config.models.providers) {
         if (provider.type == ProviderType::scripted) {
@@ -185,6 +205,7 @@ void App::make_runs() {
             return scope_spec(workspace, policy);
         },
         [this](const std::string& uid) { return user_of(uid); },
+        attachments_.get(),
     });
     runs::ToolSet tools = tools::make_file_tools();
     for (auto& tool : tools::make_subagent_tools(runs_->child_runs())) {
@@ -316,6 +337,7 @@ base::Task<void> App::shutdown() {
     if (retention_) {
         co_await retention_->stop();
     }
+    co_await attachments_->stop();
     co_await runs_->shutdown();
     co_await people_->stop();
     co_await sandbox_->close();

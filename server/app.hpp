@@ -10,6 +10,7 @@
 #include "runtime/agents/agent_catalog.hpp"
 #include "runtime/models/model_registry.hpp"
 #include "runtime/people/directory.hpp"
+#include "runtime/runs/attachment_service.hpp"
 #include "runtime/runs/event_retention.hpp"
 #include "runtime/runs/run_service.hpp"
 #include "runtime/store/store.hpp"
@@ -61,6 +62,7 @@ class App {
     [[nodiscard]] sandbox::Sandbox& sandbox() { return *sandbox_; }
 
     [[nodiscard]] FileAccess file_access();
+    [[nodiscard]] runs::AttachmentService& attachments() { return *attachments_; }
     // On the I/O thread. Shared by all who hold it, and opened anew when another directory is in
     // its place.
     [[nodiscard]] base::Result<std::shared_ptr<fsmount::Workspace>> workspace_of(
@@ -85,6 +87,7 @@ class App {
     base::Result<void> open_store();
     base::Result<void> load_agents();
     base::Result<void> open_people();
+    base::Result<void> open_attachments();
     void make_models();
     void make_runs();
     [[nodiscard]] base::Result<sandbox::ScopeSpec> scope_spec(
@@ -108,6 +111,7 @@ class App {
     std::unique_ptr<people::Directory> people_;
     models::ModelRegistry models_;
     std::unique_ptr<sandbox::Sandbox> sandbox_;
+    std::unique_ptr<runs::AttachmentService> attachments_;
     std::unique_ptr<runs::RunService> runs_;
     std::unique_ptr<Webhooks> webhooks_;
     std::unique_ptr<runs::EventRetention> retention_;

@@ -129,6 +129,7 @@ base::Task<int> make_ready(Serving* serving) {
     }
     serving->app.start_webhooks();
     serving->app.start_retention();
+    serving->app.attachments().start();
     serving->app.start_people();
     base::let_go_of_start_pages();
     co_return 0;
@@ -239,6 +240,7 @@ int command_serve(const ServeOptions& options) {
         app.sandbox().backend(),
         base::now_ms(),
         app.file_access(),
+        app.attachments(),
         limits,
     };
     Router router(api);

@@ -6,6 +6,7 @@
 #include "runtime/agents/agent_definition.hpp"
 #include "runtime/models/scripted_script.hpp"
 #include "runtime/people/directory.hpp"
+#include "runtime/runs/attachments.hpp"
 #include "runtime/runs/request_queue.hpp"
 #include "server/policies.hpp"
 #include "server/sandbox_config.hpp"
@@ -88,6 +89,7 @@ struct RunsConfig {
     std::uint32_t max_steps = base::limits::kMaxSteps;
     std::chrono::milliseconds timeout = base::limits::kRunTimeLimit;
     std::chrono::milliseconds event_retention = base::limits::kEventRetention;
+    std::chrono::milliseconds attachment_expiry = runs::kAttachmentExpiry;
     // Of tools at work when the server is told to stop, so that the next boot knows what they did.
     std::chrono::milliseconds stop_grace = std::chrono::seconds(5);
 };

@@ -298,6 +298,13 @@ const Fields<RunsConfig>& runs_fields() {
                  .doc = "How long the events of a run are kept when it is over."}
             )
             .duration(
+                "attachment_expiry",
+                &RunsConfig::attachment_expiry,
+                {.min = kSecond,
+                 .max = 365 * kDay,
+                 .doc = "How long an uploaded file waits for a thread."}
+            )
+            .duration(
                 "stop_grace",
                 &RunsConfig::stop_grace,
                 {.min = 0,

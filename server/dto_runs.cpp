@@ -5,6 +5,7 @@
 #include "base/fields.hpp"
 #include "base/text.hpp"
 #include "runtime/agents/slug.hpp"
+#include "runtime/runs/attachments.hpp"
 #include "runtime/runs/interrupts.hpp"
 #include "runtime/runs/lineage.hpp"
 #include "runtime/runs/run_view.hpp"
@@ -58,6 +59,19 @@ constexpr base::Rule kRequestIdRule{
     .doc = "Makes the request safe to repeat: the same id and body give the same run."
 };
 
+const base::Fields<RunMeta>& new_run_meta_fields() {
+    static const auto fields =
+        base::Fields<RunMeta>{}
+            .text("request_id", &RunMeta::request_id, kRequestIdRule)
+            .texts(
+                "attachment_file_ids",
+                &RunMeta::attachment_file_ids,
+                {.max = runs::kMessageAttachments,
+                 .doc = "Attachments of the thread, or your uploads, that come with the message."}
+            );
+    return fields;
+}
+
 const base::Fields<RunBody>& run_body_fields() {
     static const auto fields =
         base::Fields<RunBody>{}
@@ -80,7 +94,7 @@ const base::Fields<RunBody>& run_body_fields() {
                 &RunBody::thread_id,
                 {.min = 1, .max = kThreadIdBytes, .doc = "Absent: a new thread is made."}
             )
-            .object("meta", &RunBody::meta, run_meta_fields())
+            .object("meta", &RunBody::meta, new_run_meta_fields())
             .text("request_id", &RunBody::request_id, kRequestIdRule)
             .text(
                 "model_spec",
@@ -121,6 +135,10 @@ std::string digest_of(const agents::User& user, const RunBody& body) {
     canonical.erase("request_id");
     canonical.erase("meta");
     canonical["uid"] = user.uid;
+    if (body.meta && body.meta->attachment_file_ids) {
+        const std::vector<std::string>& ids = *body.meta->attachment_file_ids;
+        canonical["attachments"] = json::array(ids.begin(), ids.end());
+    }
     return base::sha256_hex(json::serialize(canonical));
 }
 
@@ -229,6 +247,9 @@ std::expected<runs::SubmitRun, HttpResponse> read_run_request(const HttpRequest&
     out.approval_mode = body->tool_approval_mode;
     out.timeout = body->timeout;
     out.max_steps = body->max_steps;
+    if (body->meta) {
+        out.attachments = body->meta->attachment_file_ids.value_or(std::vector<std::string>());
+    }
     return out;
 }
 

@@ -11,12 +11,14 @@
 #include <expected>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace ars::server {
 
 // What a body that starts or resumes a run may hold beside its own keys.
 struct RunMeta {
     std::optional<std::string> request_id;
+    std::optional<std::vector<std::string>> attachment_file_ids;  // of one that starts a run
 };
 inline constexpr std::int64_t kThreadIdBytes = 200;  // LMDB keys end at 511 bytes
 [[nodiscard]] const base::Fields<RunMeta>& run_meta_fields();

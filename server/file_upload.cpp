@@ -2,7 +2,6 @@
 
 #include "base/limits.hpp"
 #include "fsmount/guest_path.hpp"
-#include "server/http_limits.hpp"
 #include "server/multipart.hpp"
 
 #include <algorithm>
@@ -28,7 +27,7 @@ base::Result<std::string> file_name(std::string_view sent) {
 }
 
 base::Task<base::Result<fsmount::NewFile>> receive_file(
-    MultipartReader& form, fsmount::Paths paths, base::Offload& offload
+    MultipartReader& form, fsmount::Paths paths, base::Offload& offload, std::uint64_t most
 ) {
     const auto begin = [paths] { return paths.begin_file(); };
     auto begun = co_await offload.run(begin);
@@ -46,11 +45,11 @@ base::Task<base::Result<fsmount::NewFile>> receive_file(
             co_return sink.take();
         }
         size += piece->size();
-        if (size > kUploadBytes) {
+        if (size > most) {
             co_return base::fail(
                 base::ErrorKind::too_large,
                 "file_too_large",
-                "a file of the form is over " + std::to_string(kUploadBytes) + " bytes"
+                "a file of the form is over " + std::to_string(most) + " bytes"
             );
         }
         if (auto written = co_await sink.write(std::string(*piece)); !written) {
@@ -62,7 +61,11 @@ base::Task<base::Result<fsmount::NewFile>> receive_file(
 }  // namespace
 
 base::Task<base::Result<UploadForm>> receive_form(
-    HttpPeer& peer, std::string boundary, fsmount::Paths paths, base::Offload& offload
+    HttpPeer& peer,
+    std::string boundary,
+    fsmount::Paths paths,
+    base::Offload& offload,
+    UploadBounds bounds
 ) {
     MultipartReader form(peer, boundary);
     UploadForm out;
@@ -96,6 +99,13 @@ base::Task<base::Result<UploadForm>> receive_form(
         if (!name) {
             co_return std::unexpected(name.error());
         }
+        if (out.files.size() == bounds.files) {
+            co_return base::fail(
+                base::ErrorKind::too_large,
+                "too_many_files",
+                "one upload has at most " + std::to_string(bounds.files) + " files"
+            );
+        }
         if (std::ranges::find(out.files, *name, &UploadedFile::name) != out.files.end()) {
             co_return base::fail(
                 base::ErrorKind::conflict,
@@ -103,14 +113,7 @@ base::Task<base::Result<UploadForm>> receive_form(
                 "two files of the form are named " + fsmount::quote_path(*name)
             );
         }
-        if (out.files.size() == kUploadFiles) {
-            co_return base::fail(
-                base::ErrorKind::too_large,
-                "too_many_files",
-                "one upload has at most " + std::to_string(kUploadFiles) + " files"
-            );
-        }
-        auto file = co_await receive_file(form, paths, offload);
+        auto file = co_await receive_file(form, paths, offload, bounds.file_bytes);
         if (!file) {
             co_return std::unexpected(file.error());
         }

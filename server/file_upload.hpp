@@ -2,6 +2,7 @@
 #pragma once
 
 #include "server/file_transfer.hpp"
+#include "server/http_limits.hpp"
 
 #include <string>
 #include <vector>
@@ -19,11 +20,20 @@ struct UploadForm {
     std::vector<UploadedFile> files;
 };
 
+struct UploadBounds {
+    std::size_t files = kUploadFiles;
+    std::uint64_t file_bytes = kUploadBytes;
+};
+
 // `paths` is anything in the user's workspace. Errors: those of the body and its form, of the disk,
 // invalid "bad_file_name", conflict "duplicate_name", too_large "too_many_files",
 // "file_too_large".
 base::Task<base::Result<UploadForm>> receive_form(
-    HttpPeer& peer, std::string boundary, fsmount::Paths paths, base::Offload& offload
+    HttpPeer& peer,
+    std::string boundary,
+    fsmount::Paths paths,
+    base::Offload& offload,
+    UploadBounds bounds = {}
 );
 
 }  // namespace ars::server

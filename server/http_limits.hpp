@@ -14,6 +14,7 @@ namespace ars::server {
 inline constexpr std::size_t kUploadBytes =
     100 * base::limits::kMiB;  // file content of one request
 inline constexpr std::size_t kUploadFiles = 50;
+inline constexpr std::size_t kAttachmentBytes = 5 * base::limits::kMiB;
 inline constexpr auto kUploadTimeout =
     std::chrono::minutes(10);  // kUploadBytes at 175 KiB a second
 inline constexpr std::size_t kDownloadBytes = 1 * base::limits::kGiB;

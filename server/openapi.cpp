@@ -53,6 +53,7 @@ std::vector<Part> parts() {
     out.push_back(calls_part());
     out.push_back(threads_part());
     out.push_back(files_part());
+    out.push_back(attachments_part());
     out.push_back(user_part());
     out.push_back(people_part());
     return out;

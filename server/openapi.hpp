@@ -23,6 +23,7 @@ namespace openapi {
 [[nodiscard]] Part calls_part();
 [[nodiscard]] Part threads_part();
 [[nodiscard]] Part files_part();
+[[nodiscard]] Part attachments_part();
 [[nodiscard]] Part user_part();
 [[nodiscard]] Part people_part();
 }  // namespace openapi

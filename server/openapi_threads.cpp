@@ -106,7 +106,7 @@ Schema agent_state(bool whole_state) {
     };
     return object(
         {{named("todos?"), list(todo)},
-         {named("artifacts?"), list(anything())},
+         {named("artifacts?"), list(text("A path."))},
          {named("subagent_runs?"), list(ref("SubagentRun"))},
          {named("activated_skills?"), list(text())},
          {named("token_usage?"), ref("ThreadUsage")}}

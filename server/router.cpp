@@ -11,6 +11,7 @@ namespace ars::server {
 struct Router::Node {
     std::vector<std::pair<std::string, std::unique_ptr<Node>>> literals;
     std::unique_ptr<Node> name;  // the child of "{...}"
+    std::unique_ptr<Node> rest;  // of "{....}", which takes all that is left of a path
     std::vector<Route> routes;
 
     [[nodiscard]] Node* literal(std::string_view segment) const {
@@ -27,6 +28,8 @@ namespace {
 
 // Longer values name nothing: ids are at most 200 bytes, and keys of the store end at 511.
 constexpr std::size_t kNameBytes = 200;
+constexpr std::string_view kRest = "...}";
+constexpr std::size_t kRestBytes = 4096;  // PATH_MAX
 
 // Takes the next segment off "/a/b": "a", leaving "/b".
 std::string_view next_segment(std::string_view& path) {
@@ -34,6 +37,15 @@ std::string_view next_segment(std::string_view& path) {
     const std::string_view segment = path.substr(0, path.find('/'));
     path.remove_prefix(segment.size());
     return segment;
+}
+
+// A parameter's name in documents: "{path...}" is "{path}" there.
+std::string without_dots(std::string_view pattern) {
+    std::string out(pattern);
+    if (out.ends_with(kRest)) {
+        out.replace(out.size() - kRest.size(), kRest.size(), "}");
+    }
+    return out;
 }
 
 bool has_body(const HttpRequest& request) {
@@ -77,10 +89,15 @@ Router::Router(Api& api) : api_(api), root_(std::make_unique<Node>()) { api_.rou
 Router::~Router() = default;
 
 void Router::add(Method method, std::string_view pattern, Handler handler, Access access) {
-    listed_.push_back({method, std::string(pattern), access});
+    listed_.push_back({method, without_dots(pattern), access});
     Node* node = root_.get();
     while (!pattern.empty()) {
         const std::string_view segment = next_segment(pattern);
+        if (segment.ends_with(kRest)) {
+            node->rest = node->rest ? std::move(node->rest) : std::make_unique<Node>();
+            node = node->rest.get();
+            continue;
+        }
         if (segment.starts_with('{')) {
             if (!node->name) {
                 node->name = std::make_unique<Node>();
@@ -109,6 +126,16 @@ const Router::Node* Router::find(HttpRequest& request) const {
         if (const Node* child = node->literal(segment)) {
             node = child;
             continue;
+        }
+        if (node->rest) {
+            const auto* const from = segment.data();
+            const std::string_view left(from, segment.size() + path.size());
+            auto value = percent_decode(left, false);
+            if (!value || value->empty() || value->size() > kRestBytes) {
+                return nullptr;
+            }
+            request.params.push_back(std::move(*value));
+            return node->rest.get();
         }
         auto value = node->name ? percent_decode(segment, false) : std::nullopt;
         if (!value || value->empty() || value->size() > kNameBytes || !base::is_utf8(*value)) {

@@ -58,7 +58,7 @@ class Router {
     Router& operator=(const Router&) = delete;
 
     // `pattern` is a path whose segments may be "{name}": "/api/agent/runs/{id}". A literal segment
-    // wins over a name.
+    // wins over a name. The last may be "{name...}": all that is left, slashes and any bytes.
     void add(Method method, std::string_view pattern, Handler handler, Access access = Access::key);
 
     // All of them, in the order in which they were added.

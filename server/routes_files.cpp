@@ -7,6 +7,7 @@
 #include "fsmount/layout.hpp"
 #include "server/api.hpp"
 #include "server/dto_files.hpp"
+#include "server/file_response.hpp"
 #include "server/file_scope.hpp"
 #include "server/file_search.hpp"
 #include "server/file_upload.hpp"
@@ -120,32 +121,7 @@ base::Task<HttpResponse> get_file(Api& api, const HttpRequest& request) {
     if (!target) {
         co_return std::move(target.error());
     }
-    const auto work = [target = *target] {
-        auto opened = target.scope.paths.open_read(target.guest());
-        using Shared = std::shared_ptr<fsmount::OpenFile>;
-        return opened ? Result<Shared>(std::make_shared<fsmount::OpenFile>(std::move(*opened)))
-                      : Result<Shared>(std::unexpected(opened.error()));
-    };
-    auto file = co_await api.files.offload->run(work);
-    if (!file) {
-        co_return file_error_response(file.error());
-    }
-    if ((*file)->info.size > kDownloadBytes) {
-        co_return error_response(
-            413,
-            "file_too_large",
-            "the file is over " + std::to_string(kDownloadBytes) + " bytes; let a tool split it"
-        );
-    }
-    HttpResponse response;
-    // Agents write what they like: no browser shall run it as a page of this server.
-    response.content_type = "application/octet-stream";
-    response.headers.emplace_back("X-Content-Type-Options", "nosniff");
-    response.headers.emplace_back("Content-Disposition", content_disposition(target->path));
-    response.headers.emplace_back("Cache-Control", "no-store");
-    response.stream_bytes = (*file)->info.size;
-    response.stream = std::make_unique<FileBody>(*api.files.offload, std::move(*file));
-    co_return response;
+    co_return co_await file_response(api, target->scope.paths, target->guest());
 }
 
 base::Task<HttpResponse> put_file(Api& api, const HttpRequest& request) {

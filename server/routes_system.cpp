@@ -86,6 +86,8 @@ void add_routes(Router& router) {
     add_file_routes(router);
     add_search_routes(router);
     add_project_routes(router);
+    add_attachment_routes(router);
+    add_artifact_routes(router);
     add_invocation_routes(router);
     add_people_routes(router);
     add_key_routes(router);

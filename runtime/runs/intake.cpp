@@ -4,6 +4,7 @@
 #include "base/digest.hpp"
 #include "base/text.hpp"
 #include "fsmount/layout.hpp"
+#include "runtime/runs/attachments.hpp"
 #include "runtime/runs/prompt.hpp"
 
 #include <fmt/format.h>
@@ -107,6 +108,7 @@ base::Result<Intake> check_submission(const RunParts& parts, const SubmitRun& re
     const agents::Agent& agent = **found;
     Intake intake;
     intake.query = request.query;
+    intake.attachments = request.attachments;
     if (request.thread_id.empty() || request.makes_thread) {
         intake.thread = fresh_thread(request.user, agent.slug);
         intake.thread.id = request.thread_id;
@@ -327,6 +329,24 @@ base::Result<Submitted> queue_up(
     return out;
 }
 
+base::Result<Submitted> accept(
+    store::WriteTxn& txn, Intake intake, const IntakeBounds& bounds, const QueueState& state
+) {
+    if (state.status != QueueStatus::idle) {
+        return intake.run.queue_policy == store::QueuePolicy::reject
+                   ? refuse(txn, intake, state)
+                   : queue_up(txn, intake, bounds);
+    }
+    if (bounds.no_slot) {
+        return fail(
+            ErrorKind::exhausted,
+            "runs_full",
+            "as many runs as runs.max_concurrent allows are active; try again"
+        );
+    }
+    return begin_at_once(txn, std::move(intake), bounds);
+}
+
 }  // namespace
 
 base::Result<Submitted> write_intake(
@@ -358,19 +378,19 @@ base::Result<Submitted> write_intake(
             return std::unexpected(allowed.error());
         }
     }
-    if (state.status != QueueStatus::idle) {
-        return intake.run.queue_policy == store::QueuePolicy::reject
-                   ? refuse(txn, intake, state)
-                   : queue_up(txn, intake, bounds);
+    if (intake.attachments.empty()) {
+        return accept(txn, std::move(intake), bounds, state);
     }
-    if (bounds.no_slot) {
-        return fail(
-            ErrorKind::exhausted,
-            "runs_full",
-            "as many runs as runs.max_concurrent allows are active; try again"
-        );
+    const store::ThreadRecord thread = intake.thread;
+    const std::vector<std::string> attachments = std::move(intake.attachments);
+    auto accepted = accept(txn, std::move(intake), bounds, state);
+    if (accepted) {
+        const Attachment::Use use{accepted->request.request_id, accepted->message_id};
+        if (auto bound = bind_attachments(txn, thread, attachments, use); !bound) {
+            return std::unexpected(bound.error());
+        }
     }
-    return begin_at_once(txn, std::move(intake), bounds);
+    return accepted;
 }
 
 }  // namespace ars::runs

@@ -12,6 +12,7 @@ struct Intake {
     store::RunRecord run;
     store::ThreadRecord thread;  // no == 0: to be made
     std::string query;
+    std::vector<std::string> attachments;
 };
 [[nodiscard]] base::Result<Intake> check_submission(
     const RunParts& parts, const SubmitRun& request

@@ -5,6 +5,7 @@
 #include "base/async.hpp"
 #include "runtime/agents/agent.hpp"
 #include "runtime/runs/agent_snapshots.hpp"
+#include "runtime/runs/attachment_prompt.hpp"
 #include "runtime/runs/slots.hpp"
 #include "runtime/runs/user_env.hpp"
 #include "runtime/store/records.hpp"
@@ -37,6 +38,7 @@ struct LiveRun {
 
     std::vector<store::MessageRecord> history;  // of the thread, oldest first, as committed
     boost::json::object state;                  // todos, artifacts, subagent_runs
+    std::vector<PromptAttachment> attachments;  // of the conversation, oldest first
     std::shared_ptr<const UserEnv> user_env;
     std::shared_ptr<tools::Environment> environment;
     std::vector<agents::AgentPtr>

@@ -80,6 +80,7 @@ std::string system_prompt(const LiveRun& run, bool has_subagent_tools) {
     if (has_subagent_tools) {
         out += subagent_section(run);
     }
+    out += attachment_section(run.history, run.attachments);
     return out;
 }
 
@@ -159,7 +160,9 @@ models::ModelRequest model_request(
     }
     for (const store::MessageRecord& message : run.history) {
         if (message.role == store::Role::user) {
-            request.messages.push_back({models::Role::user, message.content, {}, {}, {}, false});
+            request.messages.push_back(
+                {models::Role::user, with_attachments(message, run.attachments), {}, {}, {}, false}
+            );
         } else if (message.role == store::Role::assistant) {
             if (message.content.empty() && message.tool_calls.empty()) {
                 continue;  // an empty answer ended an earlier run; providers refuse to see it again

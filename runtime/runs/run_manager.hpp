@@ -44,7 +44,8 @@ struct SubmitRun {
     std::optional<base::milliseconds> timeout;
     std::optional<std::uint32_t> max_steps;
     store::QueuePolicy queue_policy = store::QueuePolicy::enqueue;
-    std::string source = "chat";  // a steer is for "chat" and "channel" only
+    std::string source = "chat";           // a steer is for "chat" and "channel" only
+    std::vector<std::string> attachments;  // ids of those that the message is to show
 };
 
 // The answers to what an interrupted run waits for (contract: resume).
@@ -93,7 +94,7 @@ class RunManager {
     // Refused by its own policy `reject` is no error: the request is stored, and says so. Errors:
     // not_found (agent, thread), conflict "run_interrupted" / "request_id_conflict" /
     // "run_not_steerable" / "steer_already_pending", exhausted "runs_full" / "queue_full", invalid
-    // "unknown_model"...
+    // "unknown_model" / "unknown_attachment"...
     virtual base::Task<base::Result<Submitted>> submit(SubmitRun request) = 0;
     // The run that goes on from an interrupted one, with the same model, tools and approval mode.
     // It is interrupted itself while other answers are missing. Errors: as runs/resume.hpp lists.

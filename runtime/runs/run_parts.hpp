@@ -21,6 +21,8 @@
 
 namespace ars::runs {
 
+class AttachmentService;
+
 struct RunSettings {
     std::string default_model;
     agents::ApprovalMode approval_mode = agents::ApprovalMode::ask;
@@ -52,6 +54,7 @@ struct RunParts {
         scope_spec;
     // Nothing when there is no such user (any more).
     std::function<std::optional<agents::User>(const std::string& uid)> user_of;
+    AttachmentService* attachments = nullptr;  // none: nobody can upload any
     std::shared_ptr<AgentSnapshots> snapshots = std::make_shared<AgentSnapshots>();
 };
 

@@ -8,6 +8,7 @@
 
 #include <boost/json/array.hpp>
 
+#include <algorithm>
 #include <stdexcept>
 
 namespace ars::runs {
@@ -15,6 +16,8 @@ namespace ars::runs {
 namespace json = boost::json;
 
 namespace {
+
+constexpr std::size_t kArtifacts = 200;  // of a thread: every checkpoint holds them
 
 // A child's news go to whoever is served of its parent's lineage; when that waits for a person or
 // has ended, its log is closed.
@@ -122,8 +125,30 @@ std::vector<store::MessageRecord> synthetic_results(
     return out;
 }
 
+namespace {
+
+// In the order in which they were first presented; the newest, when there are too many.
+void add_artifacts(json::object& state, const json::array& more) {
+    json::value& stored = state["artifacts"];
+    json::array& all = stored.is_array() ? stored.get_array() : stored.emplace_array();
+    for (const json::value& path : more) {
+        if (std::ranges::find(all, path) == all.end()) {
+            all.push_back(path);
+        }
+    }
+    if (all.size() > kArtifacts) {
+        all.erase(all.begin(), all.end() - static_cast<std::ptrdiff_t>(kArtifacts));
+    }
+}
+
+}  // namespace
+
 void merge_state(json::object& state, const json::object& update) {
     for (const auto& [key, value] : update) {
+        if (key == "artifacts") {
+            add_artifacts(state, value.as_array());
+            continue;
+        }
         if (key != "subagent_runs") {
             state[key] = value;
             continue;

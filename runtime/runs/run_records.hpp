@@ -36,7 +36,8 @@ void write_end(
     const std::vector<store::MessageRecord>& history, store::RunNo run, std::string_view text
 );
 
-// Merges a tool's state update: subagent_runs by run_id, everything else by key.
+// Merges a tool's state update: subagent_runs by run_id, artifacts each once, everything else by
+// key.
 void merge_state(boost::json::object& state, const boost::json::object& update);
 
 // True for errors that pass when there is room, a working disk or a free writer's queue again.

@@ -2,6 +2,7 @@
 
 #include "base/clock.hpp"
 #include "runtime/agents/agent_context.hpp"
+#include "runtime/runs/attachment_service.hpp"
 #include "runtime/runs/events.hpp"
 #include "runtime/runs/lineage.hpp"
 #include "runtime/runs/projects.hpp"
@@ -182,6 +183,11 @@ base::Task<base::Result<void>> RunSupervisor::admit(LiveRunPtr run) {
         run->record = std::move(*started);
         run->changed.notify_all();
     }
+    if (parts_.attachments != nullptr) {
+        if (auto placed = co_await parts_.attachments->place(run->record.scope_id); !placed) {
+            co_return std::unexpected(placed.error());
+        }
+    }
     co_return equip(*run);
 }
 
@@ -209,6 +215,7 @@ base::Result<void> RunSupervisor::equip(LiveRun& run) {
         thread = txn.thread(run.record.thread).value();
         in_project = !project_of_thread(txn, thread).empty();
         run.history = txn.messages(run.record.thread);
+        run.attachments = prompt_attachments(txn, run.record);
         const auto checkpoint = txn.latest_checkpoint(run.record.thread);
         if (checkpoint && !checkpoint->state.empty()) {
             run.state = boost::json::parse(checkpoint->state).as_object();

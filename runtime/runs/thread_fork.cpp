@@ -1,5 +1,6 @@
 #include "runtime/runs/thread_fork.hpp"
 
+#include "runtime/runs/attachments.hpp"
 #include "runtime/runs/projects.hpp"
 #include "runtime/runs/run_records.hpp"
 
@@ -8,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 namespace ars::runs {
 
@@ -37,11 +39,15 @@ std::string origin_metadata(
     });
 }
 
-void copy_message(store::WriteTxn& txn, store::MessageRecord message, store::ThreadNo thread) {
+// The new id.
+std::string copy_message(
+    store::WriteTxn& txn, store::MessageRecord message, store::ThreadNo thread
+) {
     message.seq = 0;
     message.id.clear();
     message.thread = thread;
     txn.add_message(message);
+    return message.id;
 }
 
 }  // namespace
@@ -93,9 +99,14 @@ base::Result<store::ThreadRecord> write_fork(
     fork.root = fork.no;
     txn.put_thread(fork);
     put_project_of_thread(txn, fork.id, project_of_thread(txn, origin));
+    std::map<std::string, std::string> copies;
     for (const store::MessageRecord& message : messages) {
-        copy_message(txn, message, fork.no);
+        std::string copy = copy_message(txn, message, fork.no);
+        if (message.role == store::Role::user) {
+            copies[message.id] = std::move(copy);
+        }
     }
+    copy_attachments(txn, origin, fork, copies);
     for (const store::MessageRecord& result :
          synthetic_results(messages, checkpoint->run, kNotFinished)) {
         copy_message(txn, result, fork.no);

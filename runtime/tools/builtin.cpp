@@ -16,6 +16,7 @@ std::vector<std::unique_ptr<Tool>> make_file_tools() {
     tools.push_back(make_grep_tool());
     tools.push_back(make_write_todos_tool());
     tools.push_back(make_ask_user_question_tool());
+    tools.push_back(make_present_artifacts_tool());
     return tools;
 }
 

@@ -20,6 +20,7 @@ namespace ars::tools {
 [[nodiscard]] std::unique_ptr<Tool> make_grep_tool();
 [[nodiscard]] std::unique_ptr<Tool> make_write_todos_tool();
 [[nodiscard]] std::unique_ptr<Tool> make_ask_user_question_tool();
+[[nodiscard]] std::unique_ptr<Tool> make_present_artifacts_tool();
 
 // All of them. Stateless: one set serves every run.
 [[nodiscard]] std::vector<std::unique_ptr<Tool>> make_file_tools();

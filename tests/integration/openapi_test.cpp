@@ -1,6 +1,6 @@
 // GET /openapi.json of the real server: it is sound, every operation in it is called, and every
 // answer is what it says. The model server is strict.
-#include "tests/integration/openapi_fixture.hpp"
+#include "tests/integration/openapi_attachments.hpp"
 #include "tests/support/json_schema.hpp"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 namespace ars::tests {
 namespace {
 
-class OpenApi : public OpenApiFixture {
+class OpenApi : public AttachmentWalk {
   protected:
     void walk_system();
     void walk_agents();
@@ -459,6 +459,7 @@ TEST_F(OpenApi, EveryOperationAnswersAsItIsDocumented) {
     walk_requests();
     walk_calls();
     walk_threads();
+    walk_attachments();
     walk_files("ThreadFile", make_thread());
     walk_files("WorkspaceFile", "");
     std::printf("%zu requests to %zu operations\n", walk_->requests(), walk_->operations().size());

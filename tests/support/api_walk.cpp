@@ -215,7 +215,8 @@ void ApiWalk::refuse_bad_paths(const ApiCall& good) {
     for (const auto& entry : good.path) {
         ApiCall bad = good;
         bad.path[entry.first] = kNobody;
-        bad.status = 404;
+        const auto other = good.path_status.find(entry.first);
+        bad.status = other == good.path_status.end() ? 404 : other->second;
         checked(bad);
     }
     for (const std::string& name : good.names) {

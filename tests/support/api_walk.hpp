@@ -28,6 +28,8 @@ struct ApiCall {
     // The same for keys of the body.
     std::vector<std::string> body_names = {};
     Headers headers = {};
+    // What another name in the path answers, where that is not 404.
+    std::map<std::string, int> path_status = {};
 };
 
 class ApiWalk {

@@ -277,6 +277,17 @@ class ServerTest : public ::testing::Test {
         names.tools = {"execute", "read_file"};
         names.providers = {"main"};
         names.policies = {"default"};
+        auto attachments = runs::AttachmentService::open(
+            {io_.get_executor(),
+             *store_,
+             offload_,
+             log_,
+             files_.workspace_of,
+             base::milliseconds(3600'000)},
+            directory_ + "/attachments"
+        );
+        ASSERT_TRUE(attachments) << attachments.error().message;
+        attachments_ = std::move(*attachments);
         api_.reset(new Api{
             *runs_,
             catalog_->table(),
@@ -292,6 +303,7 @@ class ServerTest : public ::testing::Test {
             "epoll",
             base::now_ms(),
             files_,
+            *attachments_,
             limits
         });
         router_ = std::make_unique<Router>(*api_);
@@ -419,6 +431,7 @@ class ServerTest : public ::testing::Test {
     FileAccess files_;
     HttpStats stats_;
     std::unique_ptr<FakeRunManager> runs_;
+    std::unique_ptr<runs::AttachmentService> attachments_;
     std::vector<agents::User> users_{user_named("alice"), user_named("bob")};  // declared ones
     std::optional<people::RateLimit> rate_;
     std::unique_ptr<people::Directory> people_;

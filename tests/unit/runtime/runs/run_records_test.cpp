@@ -44,6 +44,22 @@ TEST(MergeState, ReplacesByKeyAndMergesSubagentRunsByRunId) {
     );
 }
 
+TEST(MergeState, ArtifactsStandOnceInTheOrderInWhichTheyCame) {
+    auto state = object(R"({})");
+    merge_state(state, object(R"({"artifacts":["/b","/a","/b"]})"));
+    merge_state(state, object(R"({"artifacts":["/a","/c"]})"));
+    EXPECT_EQ(state, object(R"({"artifacts":["/b","/a","/c"]})"));
+    boost::json::array many;
+    for (int i = 0; i < 250; ++i) {
+        many.emplace_back("/" + std::to_string(i));
+    }
+    merge_state(state, {{"artifacts", many}});
+    const boost::json::array& kept = state.at("artifacts").as_array();
+    EXPECT_EQ(kept.size(), 200U);
+    EXPECT_EQ(kept.front(), "/50");
+    EXPECT_EQ(kept.back(), "/249");
+}
+
 TEST(OpenCalls, AreThoseOfTheLastAssistantMessageWithoutAResult) {
     std::vector<store::MessageRecord> history{
         assistant({"r:1:0", "r:1:1", "r:1:2"}), result("r:1:1")
