@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <functional>
 #include <list>
 #include <string>
@@ -75,7 +76,10 @@ class Peer {
     // What comes next; empty at the end, or when the connection broke.
     std::string receive() {
         std::string bytes(64UL * 1024, '\0');
-        const ssize_t n = ::recv(socket_.get(), bytes.data(), bytes.size(), 0);
+        ssize_t n = 0;
+        do {  // a signal ends a wait that has a limit, whatever its handler says
+            n = ::recv(socket_.get(), bytes.data(), bytes.size(), 0);
+        } while (n < 0 && errno == EINTR);
         bytes.resize(n > 0 ? static_cast<std::size_t>(n) : 0);
         return bytes;
     }
