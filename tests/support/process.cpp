@@ -1,5 +1,6 @@
 #include "tests/support/process.hpp"
 
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -185,6 +186,17 @@ int processes_with(const std::string& marker) {
         count += line.find(marker) != std::string::npos ? 1 : 0;
     }
     return count;
+}
+
+bool no_process_stays_with(const std::string& marker) {
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    while (processes_with(marker) != 0) {
+        if (std::chrono::steady_clock::now() > until) {
+            return false;
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return true;
 }
 
 }  // namespace ars::tests

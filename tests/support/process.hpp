@@ -81,5 +81,7 @@ std::string read_text(const std::string& path);
 
 // Processes anywhere on the host whose command line holds `marker`.
 int processes_with(const std::string& marker);
+// Whether they are gone in half a minute: what died with its server takes a moment to end.
+bool no_process_stays_with(const std::string& marker);
 
 }  // namespace ars::tests

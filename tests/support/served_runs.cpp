@@ -89,10 +89,6 @@ void ServedRuns::wait_for_file(const std::string& path) {
     EXPECT_TRUE(comes([&] { return std::filesystem::exists(path); })) << path << server_.log();
 }
 
-void ServedRuns::wait_for_no_process_with(const std::string& argument) {
-    EXPECT_TRUE(comes([&] { return processes_with(argument) == 0; })) << argument;
-}
-
 void ServedRuns::expect_no_open_calls(const std::string& thread) {
     const std::string all = json::serialize(history(thread));
     EXPECT_EQ(all.find("\"pending\""), std::string::npos) << all;

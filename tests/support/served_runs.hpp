@@ -37,7 +37,6 @@ class ServedRuns : public ::testing::Test {
     void wait_for_status(const std::string& run, std::string_view status);
     void wait_for_file(const std::string& path);
     // What a killed server held dies by itself.
-    void wait_for_no_process_with(const std::string& argument);
 
     void expect_no_open_calls(const std::string& thread);
 

@@ -145,7 +145,13 @@ TEST_F(ReadFile, C51K138K140PathsThatLeaveAreErrorTexts) {
 
 TEST(ReadFileSpec, ToolsHaveAnObjectSchemaAndAnEffect) {
     const std::set<std::string> reading = {
-        "read_file", "ls", "glob", "grep", "execute_output", "ask_user_question"
+        "read_file",
+        "ls",
+        "glob",
+        "grep",
+        "execute_output",
+        "ask_user_question",
+        "present_artifacts"
     };
     for (const auto& tool : make_file_tools()) {
         const ToolSpec& spec = tool->spec();
